@@ -1,8 +1,9 @@
-"""Measure the performance goals. Never a test: a missed goal is printed, and the exit code is 0.
+"""Measure the performance goals, and how good answers are. Never a test: a missed goal is no error.
 
 Usage: python -m benchmarks [ROW ...]
        python -m benchmarks write [ROW ...]      also puts the table into docs/performance.md
        python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
+       python -m benchmarks answers play|sheets|sum DIR ...    how good answers are
 """
 
 import sys
@@ -16,6 +17,10 @@ def main() -> None:
     match sys.argv[1:]:
         case ["compare", *arguments]:
             compare.main(arguments)
+        case ["answers", *arguments]:
+            from benchmarks.answers import command  # noqa: PLC0415  (rows measure without the engine)
+
+            command.main(arguments)
         case ["--alone", name]:
             anyio.run(rows.measure_alone, name)
         case ["write", *names]:

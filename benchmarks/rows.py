@@ -27,11 +27,10 @@ ROWS: dict[str, str] = {
     "takeover": "crashes.takeover:measure_takeover",
     "many": "stored.lists:measure_many_lists",
     "kills": "crashes.kills:measure_kills",
-    "chaos": "crashes.chaos:measure_chaos",
 }
 """Where each row is measured: module and function."""
 
-ON_REQUEST = ("many", "kills", "chaos")
+ON_REQUEST = ("many", "kills")
 """Rows that take minutes."""
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -18,15 +18,10 @@ FailureCause: TypeAlias = Literal[
     "truncated",  # the model was shown only a part of the prompt
     "refused",  # a content filter
     "empty",  # the reply has no text
+    "thought_too_long",  # its tokens were spent on thinking
     "unreadable",  # the reply is not what was asked for
     "crashed",  # the model's own code raised
 ]
-
-OfficerTask: TypeAlias = Literal[
-    "framing", "digest", "opening", "closing", "audit", "observation", "deliverable"
-]
-ReaderTask: TypeAlias = Literal["extraction", "measurement"]
-Task: TypeAlias = OfficerTask | ReaderTask | Literal["argument", "message", "answer", "ballot", "judgment"]
 
 OnText: TypeAlias = Callable[[str], None]
 
@@ -48,7 +43,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class PromptSummary:
-    task: Task
+    task: str
     question: str
     round: int
     stance: str = ""
@@ -56,7 +51,6 @@ class PromptSummary:
     positions: tuple[tuple[str, str], ...] = ()
     points: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
-    handoff_mode: Literal["structured", "tool", "text"] | None = None
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -77,6 +71,8 @@ class Request:
     window: int = 0
     max_attempts: int = 3
     group: str = ""
+    thinking_tokens: int = 0
+    thinking: Literal["low", "medium", "high", "off", ""] = ""
 
     def find_next_speaker(self, step: int = 1) -> str: ...
 
@@ -86,6 +82,7 @@ class Usage(BaseModel, frozen=True):
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
+    thinking_tokens: int = 0
     cost_usd: str = ""
     milliseconds: int = 0
     attempts: int = 1

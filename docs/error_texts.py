@@ -13,14 +13,17 @@ ROOT = Path(__file__).parent.parent
 
 AREAS = {
     "Settings, keys and clients": (
-        "server/settings.py server/signing.py server/startup.py server/client_configs server/models/providers/key "
+        "server/settings.py server/signing.py server/startup.py server/optional.py "
+        "server/client_configs server/models/providers/key "
         "server/cli/installation/install.py server/cli/installation/keys.py counterpoint"
     ),
     "Models and providers": "server/models server/cli/installation/models.py server/cli/debates/demo.py",
     "Opening and steering a debate": (
         "server/debate/commands server/debate/schemas server/debate/documents server/debate/votes "
-        "server/debate/facts server/debate/state server/debate/prompts server/debate/replies server/debate/rules "
-        "server/debate/ballots server/debate/arguments server/engine/debates.py server/tools server/mcp"
+        "server/debate/verdicts server/debate/facts server/debate/state server/debate/prompts server/debate/replies "
+        "server/debate/rules "
+        "server/debate/ballots server/debate/arguments server/debate/machine server/debate/seats server/debate/answer "
+        "server/engine/debates.py server/tools server/mcp"
     ),
     "Reading, importing and verifying": (
         "server/debate/records server/debate/views server/debate/analysis server/engine/queries.py "
@@ -81,7 +84,7 @@ FRAMES = (
         "[Settings](settings.md) lists what each may be.",
     ),
     Frame(
-        "server/debate/commands/requests.py server/debate/commands/input_types.py server/debate/facts/setup",
+        "server/debate/commands/requests.py server/debate/commands/input server/debate/facts/setup",
         "`…` {}.",
         "The text begins with the argument that it is about. [Tools](tools.md) lists what each may be.",
     ),
@@ -97,7 +100,8 @@ FRAMES = (
         "why; the finding stands. A simpler schema helps.",
     ),
     Frame(
-        "server/debate/replies server/debate/facts/beliefs.py server/debate/prompts/tool_schemas.py",
+        "server/debate/replies server/debate/seats server/debate/machine/interpret.py server/debate/facts/beliefs.py "
+        "server/debate/prompts/tool_schemas.py server/debate/machine/advice.py server/debate/answer",
         "The answer of … could not be used: {}.",
         "The model is asked once more, with this reason. If that fails, too, the seat counts as failed in this round "
         '(`failures` in `read_debate(view="round")`). Where it happens often, give the seat a larger model: '
@@ -128,8 +132,8 @@ FRAMES = (
 
 DEFECTS = (
     "storage/chain.py",
-    "storage/commits.py",
-    "storage/contract/errors.py",
+    "storage/errors.py",
+    "storage/journal.py",
     "server/models/fakes/instances.py",
     "server/models/fakes/chaos.py",
     "server/models/providers/keys.py",

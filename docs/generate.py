@@ -26,8 +26,9 @@ from server.cli.main import counterpoint
 from server.client_configs.clients import CLIENTS
 from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND
 from server.debate.commands.setup.formats import FORMATS, Format
-from server.debate.facts.events import Event
 from server.debate.facts.setup.phases import Phase
+from server.debate.facts.text import format_count
+from server.debate.machine.kinds import KINDS
 from server.hooks import matching
 from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAction, Webhook
 from server.mcp.prompts import PROMPTS
@@ -76,7 +77,7 @@ def render_states() -> str:
 def render_event_catalogue() -> str:
     """Every kind of event: its meaning, and its fields with their types."""
     parts = []
-    for event in get_args(get_args(Event)[0]):
+    for event in KINDS.values():
         fields = [
             f"`{name}: {format_annotation(field.annotation)}`"
             for name, field in event.model_fields.items()
@@ -107,7 +108,7 @@ def render_formats() -> str:
     parts = []
     for row in FORMATS.values():
         phases = render_phase_diagram(row).replace(" -> ", "\n  -> ")
-        facts = f"{row.default_rounds} rounds by default, at most {row.max_allowed_rounds}"
+        facts = f"{format_count(row.default_rounds, 'round')} by default, at most {row.max_allowed_rounds}"
         if any(phase.is_judgment for phase in row.phases):
             facts += "; judges read it twice"
         parts.append(f"**`{row.name}`** {row.summary} {facts}.\n\n```\n{phases}\n```")
@@ -122,7 +123,7 @@ def render_phase_diagram(row: Format) -> str:
 def describe_phase(phase: Phase, row: Format) -> str:
     """Who takes part in a phase, doing what, in what order."""
     if phase.participants != "debaters":
-        return phase.participants if phase.wants != "ballot" else "audience of judges, each votes alone"
+        return phase.participants if phase.wants != "ballot" else "audience, each voter alone"
     tasks = {"message": "each asks one and is answered", "ballot": "each votes alone"}
     task = "each chooses the next" if phase.order == "handoff" else phase.order
     each_round = ", each further round" if phase.repeats else ""
@@ -341,9 +342,9 @@ def walk_commands(
 
 
 BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
-    "layout": ("../ARCHITECTURE.md", render_package_layout),
-    "states": ("../ARCHITECTURE.md", render_states),
-    "event-catalogue": ("../ARCHITECTURE.md", render_event_catalogue),
+    "layout": ("code.md", render_package_layout),
+    "states": ("code.md", render_states),
+    "event-catalogue": ("code.md", render_event_catalogue),
     "formats": ("debates.md", render_formats),
     "tools": ("tools.md", render_tools),
     "results": ("tools.md", render_results),

@@ -39,7 +39,7 @@ async def answer(context: ClientRequestContext, params: CreateMessageRequestPara
     prompt = content.text if isinstance(content, TextContent) else ""
     print(f"asked: {prompt.splitlines()[-1][:60]}")
     text = "1. A summer costs little, and the shops can count: no source."
-    if "Answer with JSON only" in prompt:  # a judge, who knows the positions by code words
+    if "Answer with JSON only" in prompt:  # a judge, who knows the positions by labels
         trial = re.search(r"> (\w+)\. close it for a summer", prompt)
         names = re.findall(r'"([^"]+)": percent', prompt)
         winner = trial[1] if trial else names[0]

@@ -19,7 +19,7 @@ DEBATE = {
         {"name": "Opponent", "stance": "disagrees with the proposition"},
         {"name": "Neutral", "stance": "is of two minds about the proposition"},
     ],
-    "options": {"handoff": "text", "limits": {"max_turns": 6}},
+    "options": {"limits": {"max_turns": 6}},
     "run": True,
 }
 

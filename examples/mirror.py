@@ -14,7 +14,7 @@ QUESTION = sys.argv[1] if len(sys.argv) > 1 else "Should a small team write its 
 
 
 async def main(client: Client) -> None:
-    asked = {"question": QUESTION, "run": True, "options": {"mirror": True}}
+    asked = {"question": QUESTION, "format": "advocates", "run": True, "options": {"mirror": True}}
     debate_id = (await call(client, "start_debate", **asked))["debate_id"]
     found = await wait_for_verdict(client, debate_id)
     mirror = found["mirror"]

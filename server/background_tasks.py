@@ -1,13 +1,13 @@
 """Upkeep, and work that outlives the request that began it. No error in any of it ends the process."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Self, TypeVarTuple
 
 import anyio
 
 FIRST_PAUSE = 0.5  # seconds until upkeep that failed begins again: shorter than a lease lasts
-MAX_PAUSE = 60.0  # doubled by each failure until then
+MAX_PAUSE = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -45,21 +45,28 @@ class BackgroundTasks:
             logger.exception("%s failed", name_task(work))
 
     async def _do_again(self, upkeep: Callable[[*Args], Awaitable[None]], args: tuple[*Args]) -> None:
-        pause, logged = self._first_pause, ""
+        pauses, last_problem = list_pauses(self._first_pause), ""
         while True:
             began_at = anyio.current_time()
             try:
                 await upkeep(*args)
             except Exception as error:
                 if anyio.current_time() - began_at > MAX_PAUSE:  # it had gone well meanwhile
-                    pause, logged = self._first_pause, ""
-                if repr(error) != logged:
-                    logged = repr(error)
+                    pauses, last_problem = list_pauses(self._first_pause), ""
+                if repr(error) != last_problem:
+                    last_problem = repr(error)
                     logger.exception("%s failed, and begins again", name_task(upkeep))
-                await anyio.sleep(pause)
-                pause = min(2 * pause, MAX_PAUSE)
+                await anyio.sleep(next(pauses))
             else:
                 return
+
+
+def list_pauses(first: float) -> Iterator[float]:
+    """The seconds until upkeep begins again, after each failure in a row."""
+    pause = first
+    while True:
+        yield pause
+        pause = min(2 * pause, MAX_PAUSE)
 
 
 def name_task(work: Callable[..., object]) -> str:

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from server.debate.facts.errors import DebateError
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import DailyLimits
-from server.engine.database.memory import Embed
-from server.engine.database.store import DebateStore
+from server.engine.database.store import DebateStore, Embed
 from server.engine.debates import DebateManager, utc_now
-from server.engine.model_calls import LEEWAY
 from server.engine.receipts import sign_when_ended
 from server.engine.recovery import Recovery
 from server.engine.setups import SetupPlanner
@@ -29,13 +27,14 @@ from server.models.providers.connections import Connections
 from server.models.registry import ModelRegistry
 from server.models.resilience import Guard
 from server.models.windows import WindowTable
+from server.optional import optional_import
 from server.redaction import find_secrets, learn_secrets
 from server.research import Research
 from server.settings import Settings
 from server.signing import Signer
-from server.startup import DATABASE_PATIENCE, open_journal, open_telemetry
-from storage.contract.journal import Journal
-from storage.contract.outbox import Outbox
+from server.startup import DATABASE_PATIENCE, open_storage, open_telemetry
+from storage.outbox import Outbox
+from storage.storage import Storage
 
 if TYPE_CHECKING:
     from server.telemetry.debates import DebateTracer
@@ -58,32 +57,30 @@ async def open_manager(
     recover: bool = False,
     chaos: Chaos | None = None,
     clock: Callable[[], datetime] = utc_now,
-    leeway: float = LEEWAY,
-    journal: Journal | None = None,
+    storage: Storage | None = None,
     database_patience: float = DATABASE_PATIENCE,
     telemetry: "Telemetry | None" = None,
 ) -> AsyncIterator[DebateManager]:
     """The manager of this process, with its database, research servers and hooks.
 
     `custom_models`: by name. `recover`: resume unattended debates whose process is gone, and remove old ones. `chaos`:
-    faults to inject into all models. `leeway`: see `ModelCaller`. `journal`, `telemetry`: what is open
-    already, and stays open.
+    faults to inject into all models. `storage`, `telemetry`: what is open already, and stays open.
 
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
     await load_secrets(environ)
     prices = PriceTable(settings.prices)
     open_hooks = prepare_hooks(settings, environ)
-    open_own = partial(open_journal, settings, lambda: clock().timestamp(), patience=database_patience)
+    open_own = partial(open_storage, settings, lambda: clock().timestamp(), patience=database_patience)
     async with (
-        nullcontext(journal) if journal else open_own() as opened,
+        nullcontext(storage) if storage else open_own() as opened,
         Research(settings.mcp_servers) as research,
         Connections() as connections,
         open_tracer(telemetry, environ) as tracer,
     ):
         registry = build_registry(settings, custom_models, chaos, prices, connections, tracer, opened)
         planner = build_planner(settings, registry, research, prices, environ)
-        manager = build_manager(settings, opened, planner, clock, leeway)
+        manager = build_manager(settings, opened, planner, clock)
         async with manager, nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox):
             manager.store.subscribe(partial(sign_when_ended, manager))
             equip(manager.store, registry, settings)
@@ -114,16 +111,15 @@ def build_planner(
 
 
 def build_manager(
-    settings: Settings, journal: Journal, planner: SetupPlanner, clock: Callable[[], datetime], leeway: float
+    settings: Settings, storage: Storage, planner: SetupPlanner, clock: Callable[[], datetime]
 ) -> DebateManager:
     return DebateManager(
-        journal,
+        storage,
         planner,
         clock=clock,
         daily_limits=DailyLimits(settings.daily_calls, settings.daily_cost_usd),
         owner_limits=DailyLimits(settings.owner_daily_calls, settings.owner_daily_cost_usd),
         owner_running=settings.owner_running,
-        leeway=leeway,
         signer=Signer(settings.signing_key, settings.signing_key_file),
         client_terms=ClientTerms(settings.client_timeout, settings.confirm_cost_usd),
     )
@@ -136,22 +132,22 @@ def build_registry(
     prices: PriceTable,
     connections: Connections,
     tracer: "DebateTracer | None",
-    journal: Journal,
+    storage: Storage,
 ) -> ModelRegistry:
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     watch = tracer.watch_attempt if tracer else None
-    vectors = build_cache(settings, journal)
+    vectors = build_cache(settings, storage)
     return ModelRegistry(custom_models, guard, chaos, prices, connections, watch, vectors)
 
 
-def build_cache(settings: Settings, journal: Journal) -> DatabaseCache:
-    return DatabaseCache(journal, settings.cache_mb * 1_000_000)
+def build_cache(settings: Settings, storage: Storage) -> DatabaseCache:
+    return DatabaseCache(storage.cache, settings.cache_mb * 1_000_000)
 
 
 def equip(store: DebateStore, registry: ModelRegistry, settings: Settings) -> None:
     """Give the store what compares questions by meaning, and what keeps answers."""
     store.embed = build_embed(registry, settings.embeddings)
-    store.cache = build_cache(settings, store.journal)
+    store.cache = build_cache(settings, store.storage)
 
 
 def build_embed(registry: ModelRegistry, model: str) -> Embed | None:
@@ -174,7 +170,7 @@ async def embed(
 async def open_tracer(
     telemetry: "Telemetry | None", environ: Mapping[str, str]
 ) -> AsyncIterator["DebateTracer | None"]:
-    """What tells of debates, if a collector is set. It is open longer than they run."""
+    """The traces and metrics of debates, where a collector is set. They are open longer than the debates run."""
     with nullcontext(telemetry) if telemetry else open_telemetry(environ) as opened:
         if opened is None:
             yield None
@@ -195,8 +191,9 @@ def start_upkeep(manager: DebateManager, settings: Settings) -> None:
     if age := settings.max_recovery_age_hours:
         recovery = Recovery(manager, max_age_hours=age, concurrency=settings.recovery_concurrency)
         manager.keep_running(recovery.run)
-    if settings.retention_days or any(settings.retention_days_by_owner.values()):
-        from server.upkeep.retention import Retention  # noqa: PLC0415  (few servers need it)
+    if settings.has_retention:
+        with optional_import():
+            from server.upkeep.retention import Retention  # noqa: PLC0415  (few servers need it)
 
         retention = Retention(manager, settings.retention_days, settings.retention_days_by_owner)
         manager.keep_running(retention.run)
@@ -206,6 +203,7 @@ def prepare_hooks(settings: Settings, environ: Mapping[str, str]) -> OpenHooks:
     """What runs the hooks. Raises InvalidSettingsError."""
     if not settings.hooks:
         return lambda _manager, _outbox: nullcontext()
-    from server.hooks import config, runner  # noqa: PLC0415  (YAML and an HTTP client, which take long)
+    with optional_import():
+        from server.hooks import config, runner  # noqa: PLC0415  (YAML and an HTTP client, which take long)
 
     return partial(runner.run_hooks, config.load_hooks_config(settings.hooks, environ))

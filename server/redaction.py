@@ -36,9 +36,9 @@ _forms: tuple[str, ...] | None = None  # None: the environment was not read yet
 def learn_secrets(values: Iterable[str]) -> None:
     """Redact these values from now on, in this process, besides those that are known already."""
     global _forms  # noqa: PLW0603  (what a process must not tell is the same for all of it)
-    known = {*_known_forms()}
-    if new := {form for value in values for form in _spell(value.strip())} - known:
-        _forms = tuple(sorted(known | new, key=lambda form: (-len(form), form)))
+    forms = {*_known_forms()}
+    if new_forms := {form for value in values for form in _spell(value.strip())} - forms:
+        _forms = tuple(sorted(forms | new_forms, key=lambda form: (-len(form), form)))
 
 
 def redact(text: str) -> str:
@@ -63,7 +63,7 @@ def redact_json(value: Any, keep: Sequence[str] = ()) -> Any:
     return redact(value) if isinstance(value, str) else value
 
 
-MODEL_FIELDS = ("model", "models", "fallback_models")
+MODEL_FIELDS = ("model", "models", "fallback_models", "writer", "checker")
 """Fields of facts that name models, which are asked by these names, even if one is a value of the environment."""
 
 
@@ -83,7 +83,6 @@ def redact_pieces(text: str, piece: str) -> tuple[str, str]:
 
 
 def find_secrets(environ: Mapping[str, str]) -> Iterator[str]:
-    """The secret values of an environment."""
     for name, value in environ.items():
         if is_secret_name(name) and not name.upper().endswith(("_FILE", "COUNTERPOINT_TOKENS")):  # paths
             yield from (value, re.sub(f"^{_SCHEME}", "", value, flags=re.IGNORECASE))
@@ -102,12 +101,12 @@ def is_secret_name(name: str) -> bool:
 
 def find_secret_parts(text: str) -> Iterator[str]:
     """What stands in the user part of an address, or after a name of a secret: `?api_key=…`, `Authorization: …`."""
-    for scheme, found in re.findall(r"(\w*)://([^/\s?#]+)@", text) if "://" in text else ():
-        user, _, password = found.partition(":")
+    for scheme, user_part in re.findall(r"(\w*)://([^/\s?#]+)@", text) if "://" in text else ():
+        user, _, password = user_part.partition(":")
         if scheme.startswith("postgres") and not password:
             continue  # the user of a database; elsewhere it may be a token
-        plain = unquote(found)
-        yield from (found, plain, password or user, unquote(password or user))
+        plain = unquote(user_part)
+        yield from (user_part, plain, password or user, unquote(password or user))
         yield base64.b64encode(plain.encode()).decode()  # as the header Authorization has it
     if is_secret_name(text):
         yield from _compile_named_part().findall(text)
@@ -162,11 +161,19 @@ def _is_random(value: str) -> bool:
 
 def _spell(secret: str) -> set[str]:
     """The secret as it stands in texts, JSON, addresses and HTML; each line, if it has several."""
-    escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], _escape_html(secret)}
-    quoted = {quote(secret), quote(secret, safe=""), quote_plus(secret)}
-    lowered = {re.sub("%..", lambda match: match[0].lower(), form) for form in quoted}
+    escaped_forms = {
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        _escape_html(secret),
+    }
+    quoted_forms = {quote(secret), quote(secret, safe=""), quote_plus(secret)}
+    lowercase_forms = {re.sub("%..", lambda match: match[0].lower(), form) for form in quoted_forms}
     lines = {line.strip() for line in secret.splitlines() if len(line) >= MIN_RANDOM_LENGTH}
-    return {secret, *escaped, *quoted, *lowered, *lines} if len(secret) >= MIN_LENGTH else set()
+    return (
+        {secret, *escaped_forms, *quoted_forms, *lowercase_forms, *lines}
+        if len(secret) >= MIN_LENGTH
+        else set()
+    )
 
 
 def _escape_html(text: str) -> str:

@@ -19,8 +19,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from server.debate.facts.errors import DebateError
 from server.debate.facts.setup.options import EffortLevel
 from server.redaction import find_secret_arguments, find_secret_headers, find_secret_parts, find_secrets
+from storage import LOCAL_OWNER
 from storage.addresses import is_address
-from storage.contract import LOCAL_OWNER
 
 PREFIX = "COUNTERPOINT_"
 
@@ -59,15 +59,15 @@ def parse_servers(value: Any) -> Any:
     servers = parse_json(value)
     if not isinstance(servers, dict):
         raise ValueError("must be an object of servers by name")  # noqa: TRY004  (pydantic reports it)
-    if isinstance(pasted := servers.get("mcpServers"), dict) and len(servers) == 1:
-        servers = pasted
-    enabled = {}
+    if isinstance(inner_servers := servers.get("mcpServers"), dict) and len(servers) == 1:
+        servers = inner_servers
+    enabled_servers = {}
     for name, server in servers.items():
         if not _SERVER_NAME.fullmatch(name):
             raise ValueError(f"{name[:60]!r} is not a name: use 1 to 40 of a-z, A-Z, 0-9, _ and -")
         if not (isinstance(server, dict) and server.get("disabled") is True):
-            enabled[name] = server
-    return enabled
+            enabled_servers[name] = server
+    return enabled_servers
 
 
 class ResearchServer(BaseModel):
@@ -272,6 +272,11 @@ class Settings(BaseModel):
             raise InvalidSettingsError(f"The setting db ({PREFIX}DB) is an address of something else. {hint}")
         return settings
 
+    @property
+    def has_retention(self) -> bool:
+        """Whether debates of somebody are removed when they are old."""
+        return bool(self.retention_days or any(self.retention_days_by_owner.values()))
+
     def read_db_password(self) -> str:
         """Raises InvalidSettingsError."""
         name = f"The password file {self.db_password_file} ({PREFIX}DB_PASSWORD_FILE)"
@@ -335,8 +340,8 @@ def find_line(text: str, keys: Sequence[str]) -> int:
         if header := re.match(r"\s*\[\[?([^\]]+)\]", line):
             table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
         key = re.match(r"""\s*["']?([\w.-]+)["']?\s*[=:]""", line)
-        found = (*table, *key[1].split(".")) if key else table if header else ()
-        if found[: len(keys)] == tuple(keys) or (key and not table and key[1] == keys[-1]):
+        path = (*table, *key[1].split(".")) if key else table if header else ()
+        if path[: len(keys)] == tuple(keys) or (key and not table and key[1] == keys[-1]):
             return number
     return 0
 

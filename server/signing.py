@@ -45,15 +45,17 @@ class Origin(NamedTuple):
     """Where the entries of a debate come from, for the installation that sealed them.
 
     `elsewhere`: entries, from the first on, that it did not record. `adopted`: it uses them for its ledger and memory.
+    `foreign`: it does not go on with the debate, whatever it has added to it.
     """
 
     elsewhere: int = 0
     adopted: bool = False
+    foreign: bool = False
 
     @property
     def counts(self) -> bool:
         """Whether the ledger and memory of the installation use the debate."""
-        return self.adopted or not self.elsewhere
+        return not self.foreign and (self.adopted or not self.elsewhere)
 
 
 OWN = Origin()
@@ -146,16 +148,18 @@ class Signer:
 
     def seal(self, stream: str, seq: int, digest: bytes, origin: Origin = OWN) -> str:
         """What only this installation can write beside the head of a stream: that it was here, and its origin."""
-        told = "" if origin == OWN else f"{origin.elsewhere}{'+' * origin.adopted}"
-        mark = self._mark(b"%b\n%d\n%b\n%b" % (stream.encode(), seq, digest, told.encode()))
-        return f"{mark}.{told}".rstrip(".")
+        origin_text = (
+            "" if origin == OWN else f"{origin.elsewhere}{'+' * origin.adopted}{'-' * origin.foreign}"
+        )
+        mark = self._mark(b"%b\n%d\n%b\n%b" % (stream.encode(), seq, digest, origin_text.encode()))
+        return f"{mark}.{origin_text}".rstrip(".")
 
     def read_seal(self, seal: str, stream: str, seq: int, digest: bytes) -> Origin | None:
         """The origin that a seal tells of; None for one that this installation has not written."""
-        told = seal.partition(".")[2]
-        number = told.removesuffix("+")
+        origin_text = seal.partition(".")[2]
+        number = origin_text.rstrip("+-")
         is_number = number.isascii() and number.isdigit() and len(number) < MOST_DIGITS
-        origin = Origin(int(number), told.endswith("+")) if is_number else OWN
+        origin = Origin(int(number), "+" in origin_text, "-" in origin_text) if is_number else OWN
         return origin if compare_digest(seal, self.seal(stream, seq, digest, origin)) else None
 
     def name_ledger(self, owner: str) -> str:
@@ -207,8 +211,8 @@ def parse_private_key(text: str, name: str) -> bytes:
     """The 32 bytes of a key in PEM, base64 or hexadecimal. From now on they are redacted. Raises InvalidKeyError."""
     seed = decode_key(text, "PRIVATE", PRIVATE_PREFIX)
     if seed is None:
-        wanted = "32 bytes in base64 or hexadecimal, or PEM as `openssl genpkey -algorithm ed25519` writes it"
-        raise InvalidKeyError(f"{name} holds no Ed25519 key: {wanted}.")
+        shapes = "32 bytes in base64 or hexadecimal, or PEM as `openssl genpkey -algorithm ed25519` writes it"
+        raise InvalidKeyError(f"{name} holds no Ed25519 key: {shapes}.")
     learn_secrets((text, seed.hex(), base64.b64encode(seed).decode()))
     return seed
 
@@ -217,8 +221,8 @@ def parse_public_key(text: str) -> bytes:
     """The 32 bytes of a public key in PEM, base64 or hexadecimal. Raises InvalidKeyError."""
     key = decode_key(text, "PUBLIC", PUBLIC_PREFIX)
     if key is None:
-        wanted = "PEM, or 32 bytes in base64 or hexadecimal: `counterpoint receipt --public-key` prints one"
-        raise InvalidKeyError(f"This is no Ed25519 public key. It has to be {wanted}.")
+        shapes = "PEM, or 32 bytes in base64 or hexadecimal: `counterpoint receipt --public-key` prints one"
+        raise InvalidKeyError(f"This is no Ed25519 public key. It has to be {shapes}.")
     return key
 
 
@@ -228,21 +232,21 @@ def decode_key(text: str, kind: str, prefix: bytes) -> bytes | None:
     body = text.removeprefix(f"-----BEGIN{mark}").removesuffix(f"-----END{mark}")
     for decode in (bytes.fromhex, decode_base64):
         try:
-            found = decode(body)
+            key = decode(body)
         except ValueError:
             continue
-        found = found.removeprefix(prefix) if body != text else found
-        if len(found) == KEY_SIZE:
-            return found
+        key = key.removeprefix(prefix) if body != text else key
+        if len(key) == KEY_SIZE:
+            return key
     return None
 
 
 def decode_base64(text: str) -> bytes:
     """Raises ValueError unless it is the one way to write these bytes: a changed character never means the same."""
-    found = base64.b64decode(text.encode("ascii"), validate=True)
-    if base64.b64encode(found).decode() != text:
+    content = base64.b64decode(text.encode("ascii"), validate=True)
+    if base64.b64encode(content).decode() != text:
         raise binascii.Error("it is not written as base64 is")
-    return found
+    return content
 
 
 def format_pem(kind: str, der: bytes) -> str:

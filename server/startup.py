@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, remove_invisible
+from server.optional import MissingPackageError, optional_import
 from server.redaction import find_secret_parts, learn_secrets, redact_error
 from server.settings import InvalidSettingsError, Settings
-from server.telemetry import is_wanted
 from storage import sqlite
 from storage.addresses import is_address
-from storage.contract.errors import StorageError
-from storage.contract.journal import Journal
+from storage.errors import StorageError
 from storage.sqlite.connections.database_file import is_missing
+from storage.storage import Storage
 
 if TYPE_CHECKING:
     from server.telemetry.pipeline import Telemetry
@@ -42,10 +42,19 @@ def require_database(settings: Settings) -> None:
             )
 
 
+def require_packages(settings: Settings) -> None:
+    """Raises MissingPackageError for a setting that needs a package which is not there."""
+    with optional_import():
+        if settings.hooks:
+            import server.hooks  # noqa: PLC0415
+        if settings.has_retention:
+            import server.upkeep  # noqa: F401, PLC0415
+
+
 @asynccontextmanager
-async def open_journal(
+async def open_storage(
     settings: Settings, clock: Callable[[], float] = time.time, *, patience: float = DATABASE_PATIENCE
-) -> AsyncIterator[Journal]:
+) -> AsyncIterator[Storage]:
     """The database of the settings.
 
     `clock`: Unix time, for a database that has none. `patience`: seconds that each call waits for a lock, or for the
@@ -54,13 +63,13 @@ async def open_journal(
     Raises StorageUnavailableError, InvalidSettingsError.
     """
     learn_secrets(find_secret_parts(settings.db))
-    journal: Journal
+    storage: Storage
     try:
         if is_address(settings.database):
-            journal = await connect(settings, patience)
+            storage = await connect(settings, patience)
         else:
-            opened = sqlite.SqliteJournal.open(settings.database, lock_timeout=patience, clock=clock)
-            journal = await opened
+            opening = sqlite.SqliteStorage.open(settings.database, lock_timeout=patience, clock=clock)
+            storage = await opening
     except StorageError:
         # It knows all that can be wrong with a record, and so imports the rules of debates.
         from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415
@@ -68,9 +77,9 @@ async def open_journal(
         with translate_storage_errors():
             raise
     try:
-        yield journal
+        yield storage
     finally:
-        await journal.close()
+        await storage.close()
 
 
 async def upgrade_database(settings: Settings) -> list[str]:
@@ -85,25 +94,26 @@ async def upgrade_database(settings: Settings) -> list[str]:
             return await sqlite.upgrade(settings.database, lock_timeout=DATABASE_PATIENCE)
         learn_secrets(find_secret_parts(settings.db))
         postgres, password = import_postgres(), find_password(settings)
-        applied: list[str] = await postgres.upgrade(
+        names: list[str] = await postgres.upgrade(
             settings.database, password=password, patience=DATABASE_PATIENCE
         )
-        return applied
+        return names
 
 
-async def connect(settings: Settings, patience: float) -> Journal:
+async def connect(settings: Settings, patience: float) -> Storage:
     """Raises StorageError, InvalidSettingsError."""
     postgres, password = import_postgres(), find_password(settings)
-    journal: Journal = await postgres.PostgresJournal.open(
+    storage: Storage = await postgres.PostgresStorage.open(
         settings.database, password=password, patience=patience
     )
-    return journal
+    return storage
 
 
 def import_postgres() -> ModuleType:
-    """Raises InvalidSettingsError where the extra is not installed. SQLite does without."""
+    """Raises InvalidSettingsError where the package or its extra is not installed. SQLite does without."""
     try:
-        from storage import postgres  # noqa: PLC0415
+        with optional_import():
+            import storage.postgres as postgres  # noqa: PLC0415, PLR0402  (names what is missing)
     except ModuleNotFoundError as error:
         hint = "pip install 'counterpoint-mcp[postgres]'"
         raise InvalidSettingsError(
@@ -126,6 +136,23 @@ def find_password(settings: Settings) -> Callable[[], str] | None:
     return read
 
 
+def list_signals(environ: Mapping[str, str]) -> list[str]:
+    """What the standard variables name a collector for, and do not turn off: traces, metrics."""
+    return [signal for signal in ("traces", "metrics") if is_collected(environ, signal)]
+
+
+def is_collected(environ: Mapping[str, str], signal: str) -> bool:
+    name = signal.upper()
+    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    if environ.get(f"OTEL_{name}_EXPORTER", "").strip().lower() == "none":
+        return False
+    return any(
+        environ.get(variable, "").strip()
+        for variable in ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT")
+    )
+
+
 @contextmanager
 def open_telemetry(environ: Mapping[str, str], tools: Collection[str] = ()) -> Iterator["Telemetry | None"]:
     """Spans and metrics for a collector, where the standard variables name one and the extra is installed.
@@ -133,19 +160,20 @@ def open_telemetry(environ: Mapping[str, str], tools: Collection[str] = ()) -> I
     `tools`: their names. These variables are often set for all programs of a machine: that the extra is
     missing is a warning.
     """
-    if not (is_wanted(environ, "traces") or is_wanted(environ, "metrics")):
+    signals = list_signals(environ)
+    if not signals:
         yield None
         return
     try:
-        from server.telemetry.pipeline import open_pipeline  # noqa: PLC0415
-    except ModuleNotFoundError:
-        hint = "pip install 'counterpoint-mcp[otel]'"
-        logger.warning(
-            "A collector is set (OTEL_EXPORTER_OTLP_ENDPOINT), and is sent nothing without: %s", hint
-        )
+        with optional_import():
+            from server.telemetry.pipeline import open_pipeline  # noqa: PLC0415
+    except (ModuleNotFoundError, MissingPackageError) as error:
+        missing = "It needs: pip install 'counterpoint-mcp[otel]'"
+        missing = str(error) if isinstance(error, MissingPackageError) else missing
+        logger.warning("A collector is set (OTEL_EXPORTER_OTLP_ENDPOINT), and is sent nothing. %s", missing)
         yield None
         return
-    with open_pipeline(environ, tools) as telemetry:
+    with open_pipeline(environ, signals, tools) as telemetry:
         yield telemetry
 
 

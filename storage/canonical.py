@@ -36,12 +36,12 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise AmbiguousError(f"the name {twice[:60]!r} stands twice in an object")
-    return found
+        name_twice = next(name for name in names if names.count(name) > 1)
+        raise AmbiguousError(f"the name {name_twice[:60]!r} stands twice in an object")
+    return fields
 
 
 def _refuse_constant(text: str) -> None:

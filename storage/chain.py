@@ -1,15 +1,15 @@
 """The hash chain of a stream: links appends to it, and verifies what was stored or exported. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from storage import LOCAL_OWNER
 from storage.canonical import encode_canonical, genesis_hash, link_hash, parse_json
-from storage.contract import LOCAL_OWNER
-from storage.contract.deletion import Tombstone
-from storage.contract.errors import (
+from storage.columns import NOT_RESERVED, ReservationColumns, SummaryColumns, encode_summary
+from storage.errors import (
     ConflictError,
     DamagedStreamError,
     DeletedStreamError,
@@ -17,8 +17,7 @@ from storage.contract.errors import (
     KeyTakenError,
     StorageError,
 )
-from storage.contract.streams import Entry, OpeningKey, Seal, StreamSummary
-from storage.summaries import NOT_RESERVED, ReservationColumns, SummaryColumns, encode_summary
+from storage.streams import Entry, OpeningKey, Seal, StreamSummary, Tombstone
 
 CHANGED = "was changed after it was written"
 MISSING = "is missing"
@@ -107,18 +106,18 @@ class Batch:
 
 
 def link_appends(
-    appends: Iterable[Append], stored: Mapping[str, Head], keys: Mapping[str, str] = MappingProxyType({})
+    appends: Iterable[Append], heads: Mapping[str, Head], keys: Mapping[str, str] = MappingProxyType({})
 ) -> Batch:
     """Link appends, in order, to the heads of their streams. `keys`: the stream that each of them opened."""
     batch = Batch([], [], {})
     for append in appends:
         stream = append.stream
-        head = batch.heads.get(stream) or stored.get(stream) or Head(0, genesis_hash(stream))
+        head = batch.heads.get(stream) or heads.get(stream) or Head(0, genesis_hash(stream))
         if append.after != head.seq:
             batch.results.append(ConflictError(f"{stream} is at entry {head.seq}, not {append.after}"))
             continue
-        if append.key and (opened := keys[append.key.name]) != stream:
-            batch.results.append(KeyTakenError(opened))
+        if append.key and (opener := keys[append.key.name]) != stream:
+            batch.results.append(KeyTakenError(opener))
             continue
         times = [append.at] * len(append.texts)
         rows = build_rows(stream, head, append.texts, times, append.summary, append.reserved)
@@ -145,32 +144,36 @@ def build_restored(
     rows = build_rows(stream, Head(0, genesis_hash(stream)), texts, times, encode_summary(summary))
     if seal is None:
         return [row._replace(restored=1) for row in rows]
-    copied = [row._replace(restored=int(entry.restored)) for row, entry in zip(rows, entries, strict=True)]
-    return [*copied[:-1], copied[-1]._replace(seal=seal)]
+    row_copies = [
+        row._replace(restored=int(entry.restored)) for row, entry in zip(rows, entries, strict=True)
+    ]
+    return [*row_copies[:-1], row_copies[-1]._replace(seal=seal)]
 
 
-def find_missing(rows: Sequence[Row], hashes: Sequence[str]) -> list[Row]:
+def find_missing(rows: Sequence[Row], hashes: Sequence[bytes]) -> list[Row]:
     """The rows of a stream that are not stored yet. `hashes`: of what is stored. Raises DivergenceError."""
-    for row, stored in zip(rows, hashes, strict=False):
-        if stored != row.head.hex():
+    for row, digest in zip(rows, hashes, strict=False):
+        if digest != row.head:
             raise DivergenceError(row.stream, row.seq)
     return list(rows[len(hashes) :])
 
 
 def decode_stream(stream: str, rows: Sequence[Sequence[Any]]) -> tuple[list[Entry], str]:
-    """Entries and the seal of the head from (number, text, hexadecimal hash, restored), the first three as bytes.
+    """Entries and the seal of the head from (number, text as bytes, hash, "" unless it was restored).
 
     A row without a text has number, hash and seal of the head. Raises DamagedStreamError, DeletedStreamError.
     """
     if not rows:
         return [], ""
     ends = [(seq, head, seal) for seq, text, head, seal in rows if text is None]
-    seq, head, seal = ends[0] if ends else (0, genesis_hash(stream).hex().encode(), "")
-    stored = {seq: (text, digest) for seq, text, digest, _ in rows if text is not None}
-    require_no_tombstone(stream, [text for seq, (text, _) in stored.items() if seq == 0])
-    restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
-    entries = verify_chain(stream, stored, seq, head.decode())
-    return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries], seal
+    seq, head, seal = ends[0] if ends else (0, genesis_hash(stream), "")
+    texts_and_hashes = {seq: (text, digest.hex()) for seq, text, digest, _ in rows if text is not None}
+    require_no_tombstone(stream, [text for seq, (text, _) in texts_and_hashes.items() if seq == 0])
+    numbers_restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
+    entries = verify_chain(stream, texts_and_hashes, seq, head.hex())
+    return [
+        replace(entry, restored=True) if entry.seq in numbers_restored else entry for entry in entries
+    ], seal
 
 
 def decode_streams(rows: Iterable[Sequence[Any]]) -> dict[str, tuple[list[Entry], str] | StorageError]:
@@ -178,13 +181,13 @@ def decode_streams(rows: Iterable[Sequence[Any]]) -> dict[str, tuple[list[Entry]
     by_stream: dict[str, list[Sequence[Any]]] = {}
     for stream, *row in rows:
         by_stream.setdefault(stream, []).append(row)
-    decoded: dict[str, tuple[list[Entry], str] | StorageError] = {}
-    for stream, own in by_stream.items():
+    results: dict[str, tuple[list[Entry], str] | StorageError] = {}
+    for stream, rows_of_stream in by_stream.items():
         try:
-            decoded[stream] = decode_stream(stream, own)
+            results[stream] = decode_stream(stream, rows_of_stream)
         except StorageError as error:
-            decoded[stream] = error
-    return decoded
+            results[stream] = error
+    return results
 
 
 def verify_links(stream: str, entries: Sequence[Entry]) -> list[bytes]:
@@ -195,18 +198,18 @@ def verify_links(stream: str, entries: Sequence[Entry]) -> list[bytes]:
         ValueError: an entry is not valid JSON or Unicode.
     """
     texts = [encode_canonical(entry.seq, entry.at, entry.actor, entry.body) for entry in entries]
-    given = {
-        number: (text, entry.hash.encode())
+    rows = {
+        number: (text, entry.hash)
         for number, (text, entry) in enumerate(zip(texts, entries, strict=True), start=1)
     }
-    verify_chain(stream, given, len(given), entries[-1].hash)
+    verify_chain(stream, rows, len(rows), entries[-1].hash)
     return texts
 
 
-def verify_chain(stream: str, stored: Mapping[int, tuple[bytes, bytes]], seq: int, head: str) -> list[Entry]:
-    """Decode entries 1 to `seq`; the chain must end in the hash `head`.
-
-    `stored`: text and hexadecimal hash of each entry, as raw bytes from the database.
+def verify_chain(
+    stream: str, texts_and_hashes: Mapping[int, tuple[bytes, str]], seq: int, head: str
+) -> list[Entry]:
+    """Decode entries 1 to `seq`; the chain must end in the hash `head`. `texts_and_hashes`: of each entry.
 
     Raises:
         DamagedStreamError: an entry is missing, changed, moved, unreadable or extra.
@@ -214,21 +217,21 @@ def verify_chain(stream: str, stored: Mapping[int, tuple[bytes, bytes]], seq: in
     entries: list[Entry] = []
     digest = genesis_hash(stream)
     for number in range(1, seq + 1):
-        if number not in stored:
+        if number not in texts_and_hashes:
             raise DamagedStreamError(stream, number, MISSING)
-        text, stored_hash = stored[number]
+        text, stored_hash = texts_and_hashes[number]
         try:
             record = parse_json(text)
-            entry = Entry(record["seq"], record["at"], record["actor"], record["body"], stored_hash.decode())
+            entry = Entry(record["seq"], record["at"], record["actor"], record["body"], stored_hash)
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise DamagedStreamError(stream, number, UNREADABLE) from error
         if entry.seq != number:
             raise DamagedStreamError(stream, number, MOVED)
         digest = link_hash(digest, text)
-        if entry.hash != digest.hex():
+        if stored_hash != digest.hex():
             raise DamagedStreamError(stream, number, CHANGED)
         entries.append(entry)
-    if len(stored) > len(entries):
+    if len(texts_and_hashes) > len(entries):
         raise DamagedStreamError(stream, len(entries) + 1, ADDED)
     if digest.hex() != head:
         raise DamagedStreamError(stream, max(len(entries), 1), NOT_LAST)
@@ -262,15 +265,6 @@ def parse_tombstone(stream: str, text: str | bytes) -> Tombstone | None:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
     return None
-
-
-def parse_owners(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, str]]:
-    """(stream, owner) from (stream, its owner, the entry that stands in its place), of which one is null."""
-    for stream, owner, text in rows:
-        if text is None:
-            yield stream, owner
-        elif tombstone := parse_tombstone(stream, text):
-            yield stream, tombstone.owner
 
 
 def require_no_tombstone(stream: str, texts: Iterable[str | bytes]) -> None:

@@ -8,7 +8,12 @@ may run then. A new database gets all of them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from storage.contract.errors import StorageError
+from storage.database import Session
+from storage.errors import StorageError
+
+SELECT_APPLIED = "select release, oldest_release from migration order by release"
+
+ADD_APPLIED = "insert into migration (release, name, oldest_release) values ($1, $2, $3)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +27,36 @@ class Migration:
 
 
 def find_missing(
-    applied: Mapping[int, int], migrations: Sequence[Migration], name: str, *, every: bool = False
+    releases: Mapping[int, int], migrations: Sequence[Migration], name: str, *, every: bool = False
 ) -> list[Migration]:
     """The migrations to apply to the database of this name. Without `every` only those that stop no older release.
 
-    `applied`: {release: oldest release that may run}. Migrations of newer releases may be among them.
+    `releases`: {release that was applied: oldest release that may run}. Newer ones than this may be among them.
 
     Raises:
         StorageError: this release may not run.
     """
-    oldest = require_release(applied, migrations[-1].release, name)
-    missing = [one for one in migrations if one.release not in applied]
-    return [one for one in missing if every or not applied or one.oldest_release <= oldest]
+    oldest = require_release(releases, migrations[-1].release, name)
+    missing = [migration for migration in migrations if migration.release not in releases]
+    return [migration for migration in missing if every or not releases or migration.oldest_release <= oldest]
 
 
-def require_release(applied: Mapping[int, int], own: int, name: str) -> int:
+async def apply_missing(
+    session: Session, migrations: Sequence[Migration], name: str, *, every: bool
+) -> list[str]:
+    """Apply what `find_missing` finds, in a transaction. Returns the names of the migrations."""
+    releases = dict(map(tuple, await session.fetch(SELECT_APPLIED)))
+    missing = find_missing(releases, migrations, name, every=every)
+    for migration in missing:
+        for statement in migration.statements:
+            await session.fetch(statement)
+        await session.fetch(ADD_APPLIED, migration.release, migration.name, migration.oldest_release)
+    return [migration.name for migration in missing]
+
+
+def require_release(releases: Mapping[int, int], own: int, name: str) -> int:
     """The oldest release of the schema that may use the database of this name. Raises StorageError if `own` may not."""
-    oldest = max(applied.values(), default=1)
+    oldest = max(releases.values(), default=1)
     if own < oldest:
         raise StorageError(
             f"the database {name} was changed by a newer release: its schema {oldest} is the oldest that may run, "

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from anyio import to_thread
 
-from storage.contract.similarity import FindGroup, SimilarStream
-from storage.summaries import parse_listing
+from storage.columns import parse_listing
+from storage.streams import StreamListing
 from storage.words import BEGINNING, Tokenizer
 
 MAX_SHARING = 1_000
@@ -32,6 +32,22 @@ ReadListings = Callable[[Sequence[int]], Awaitable[Iterable[Sequence[Any]]]]
 """The rows of the streams of these numbers, in any order."""
 
 
+class SimilarStream(NamedTuple):
+    """A stream that has words in common with a text. `share`: of the weight of the text's words, 0 to 1."""
+
+    listing: StreamListing
+    share: float
+
+
+FindGroup = Callable[[StreamListing], Hashable]
+"""Streams of which no more than one is to be found are in one group; in None is what is not to be found."""
+
+
+def find_family(listing: StreamListing) -> str:
+    """The name of the stream that this one and its relatives go back to."""
+    return listing.family or listing.stream
+
+
 class SharedWords(NamedTuple):
     """What streams have in common with a text. `weights`: of its words, 0 for one that too many have."""
 
@@ -42,23 +58,23 @@ class SharedWords(NamedTuple):
     def weigh(
         cls,
         words: Sequence[str],
-        found: Mapping[int, Sequence[int]],
+        numbers_by_place: Mapping[int, Sequence[int]],
         titles: Mapping[int, str | bytes],
         total: int,
     ) -> "SharedWords":
         """Weigh words as BM25 does, by how few of so many streams have them: those of one title count once.
 
-        Else what was often asked would not be found. `found`: the numbers of the streams that have a word, no more
-        than `MAX_SHARING`, by the place of the word. `titles`: of these streams, or what stands for them.
+        Else what was often asked would not be found. `numbers_by_place`: by the place of a word, the numbers of the
+        streams that have it, no more than `MAX_SHARING`. `titles`: of these streams, or what stands for them.
         """
-        having = {word: found[place] for place, word in enumerate(words)}
+        numbers_by_word = {word: numbers_by_place[place] for place, word in enumerate(words)}
         weights = {
             word: compute_weight(word, len({titles.get(number) for number in numbers}), total)
-            for word, numbers in having.items()
+            for word, numbers in numbers_by_word.items()
         }
         streams: defaultdict[int, list[str]] = defaultdict(list)
         for word, weight in weights.items():
-            for number in having[word] if weight else ():
+            for number in numbers_by_word[word] if weight else ():
                 streams[number].append(word)
         return cls(weights, streams)
 
@@ -67,8 +83,8 @@ class SharedWords(NamedTuple):
 
     def list_bounds(self, min_share: float) -> list[tuple[float, int]]:
         """(the most that a stream can share, its number), of those that share as much the newest first."""
-        whole = self.sum_weights(self.weights)
-        rows = ((self.sum_weights(words) / whole, number) for number, words in self.streams.items())
+        total = self.sum_weights(self.weights)
+        rows = ((self.sum_weights(words) / total, number) for number, words in self.streams.items())
         return sorted((row for row in rows if row[0] >= min_share), reverse=True)[:MAX_TITLES]
 
     async def rank(
@@ -79,34 +95,34 @@ class SharedWords(NamedTuple):
         best = dict[Hashable, SimilarStream]()
         for start in range(0, len(bounds), TITLES_AT_ONCE):
             page = bounds[start : start + TITLES_AT_ONCE]
-            ranked = sorted(best.values(), key=order)
-            if len(ranked) >= limit and ranked[limit - 1].share >= page[0][0]:
+            ranking = sorted(best.values(), key=order)
+            if len(ranking) >= limit and ranking[limit - 1].share >= page[0][0]:
                 break
             rows = await read([number for _, number in page])
-            for one in await to_thread.run_sync(self.measure, [*rows]):
-                group = find_group(one.listing)
-                if one.share >= min_share and group is not None:
-                    best[group] = min(one, best.get(group, one), key=order)
+            for stream in await to_thread.run_sync(self.measure, [*rows]):
+                group = find_group(stream.listing)
+                if stream.share >= min_share and group is not None:
+                    best[group] = min(stream, best.get(group, stream), key=order)
         return sorted(best.values(), key=order)[:limit]
 
     def measure(self, rows: Iterable[Sequence[Any]]) -> list[SimilarStream]:
         """How much of the weight of all words each of these streams shares."""
-        whole, measured = self.sum_weights(self.weights), list[SimilarStream]()
+        total, streams = self.sum_weights(self.weights), list[SimilarStream]()
         with closing(Tokenizer()) as tokenizer:  # one belongs to the thread that opens it
-            for listed in map(parse_listing, rows):
-                title = {*tokenizer.split_compared(listed.title)}
-                shared = self.streams[listed.number]
-                told = (self.weights[word] * (1 if word in title else BODY_WEIGHT) for word in shared)
-                measured.append(SimilarStream(listed, sum(told) / whole))
-        return measured
+            for listing in map(parse_listing, rows):
+                title = {*tokenizer.split_compared(listing.title)}
+                words = self.streams[listing.number]
+                shares = (self.weights[word] * (1 if word in title else BODY_WEIGHT) for word in words)
+                streams.append(SimilarStream(listing, sum(shares) / total))
+        return streams
 
 
-def order(one: SimilarStream) -> tuple[float, int]:
-    return -one.share, -one.listing.number
+def order(stream: SimilarStream) -> tuple[float, int]:
+    return -stream.share, -stream.listing.number
 
 
 def compute_weight(word: str, having: int, total: int) -> float:
-    """What a word tells that so many of all streams have.
+    """The weight of a word that so many of all streams have.
 
     As long as there are few streams, nobody knows which words are common: short ones are, in most languages.
     """

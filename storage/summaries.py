@@ -1,202 +1,70 @@
-"""What is stored beside the entries of a stream, as columns and back. Pure."""
+"""What follows from the entries of a stream, beside them: reading it to compare the two, and writing it again."""
 
-import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from decimal import Decimal, InvalidOperation
-from hashlib import sha256
-from typing import Any, NamedTuple
-from unicodedata import category, normalize
+from collections.abc import Collection
 
-from storage.canonical import encode_json
-from storage.contract import LOCAL_OWNER
-from storage.contract.ledger import LedgerRow
-from storage.contract.streams import (
-    Amount,
-    Reservation,
-    Spending,
-    StreamHead,
-    StreamListing,
-    StreamSummary,
-)
-from storage.ledger import encode_judgments
+from storage.columns import encode_summary, parse_summary
+from storage.database import Database, Session
+from storage.ledger import SELECT_JUDGMENTS, Ledger, parse_judgment
+from storage.lists import narrow
+from storage.search import SearchIndex
+from storage.spending import INSERT_SPENDING, add_days_up, encode_amount, parse_amount
+from storage.streams import StreamSummary
+
+UPDATE_SUMMARY = """
+update stream set title = $1, status = $2, details = $3, family = $4, parent = $5 where name = $6 and seq = $7
+returning number, owner
+"""
+
+SELECT_UNCHANGED = """
+select name from stream where changed_at < $1 and status = any($2::text[]){own} order by number
+"""
 
 
-class SummaryColumns(NamedTuple):
-    """A summary as columns; None changes nothing."""
+class Summaries:
+    """Serves `counterpoint db check`, `copy` and `prune`, and whoever adopts debates of others."""
 
-    owner: str | None = None
-    family: str | None = None
-    parent: str | None = None
-    title: str | None = None
-    status: str | None = None
-    details: str | None = None  # JSON
-    removed: str | None = None  # words to take out of the search index first
-    words: str | None = None  # to add to it
-    spending: str | None = None  # JSON
-    judgments: str | None = None  # JSON
+    def __init__(self, database: Database, index: SearchIndex, ledger: Ledger) -> None:
+        self._database, self._index, self._ledger = database, index, ledger
 
+    async def read(self, stream: str) -> StreamSummary:
+        """The stored summary of a stream, without its words; empty where it is missing or unreadable."""
+        sql = "select title, status, details, owner, family, parent from stream where name = $1"
+        rows = await self._database.read(sql, stream)
+        days = "select day, calls, cost from spending where stream = $1"
+        spending = {
+            day: parse_amount(calls, cost) for day, calls, cost in await self._database.read(days, stream)
+        }
+        sql = f"{SELECT_JUDGMENTS} where stream = $1 order by number"
+        judgments = list(map(parse_judgment, await self._database.read(sql, stream)))
+        return parse_summary(rows[0] if rows else (), spending, judgments)
 
-UNCHANGED = SummaryColumns()
+    async def rewrite(self, stream: str, version: int, summary: StreamSummary) -> bool:
+        """Replace all of it but its owner, and add its words; False if the stream is not at this version now."""
+        columns = encode_summary(summary)
+        heading = columns.title, columns.status, columns.details, columns.family, columns.parent
 
-FINAL_MARK = "\ue000"
-"""A word of the search index: the stream keeps its status. Of the characters for private use, which no text needs."""
+        async def write(session: Session) -> bool:
+            await session.lock("all sums")
+            for number, owner in await session.fetch(UPDATE_SUMMARY, *heading, stream, version):
+                if columns.words:
+                    await self._index.add(session, number, columns.words)
+                await self._ledger.replace(session, stream, columns.judgments or "[]")
+                earlier_days = await session.fetch(
+                    "delete from spending where stream = $1 returning day", stream
+                )
+                rows = [
+                    (day, stream, owner, *encode_amount(amount)) for day, amount in summary.spending.items()
+                ]
+                await session.fetch_each(INSERT_SPENDING, rows)
+                await add_days_up(session, {day for (day,) in earlier_days} | set(summary.spending))
+                return True
+            return False
 
-MAX_STREAM_NUMBER = 2**63 - 1  # what the databases can hold
+        return await self._database.transact(write)
 
-LAST_CHARACTER = "\U0010ffff"
-"""Texts with a prefix are those from the prefix to the prefix with this: a range, which an index can answer."""
-
-OWNER_MARK = "\ue001"
-"""Likewise: it is a stream of another than the local owner. Followed by a digest of the owner, it is theirs."""
-
-WITHOUT_BLANKS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
-    "\uac00-\ud7af]+"  # Korean, whose words are inflected
-)
-"""Runs of characters of languages that are written without blanks between words."""
-
-NO_WORDS = str.maketrans(dict.fromkeys((FINAL_MARK, OWNER_MARK, "\ufe0e", "\ufe0f", "\u20e3"), " "))
-"""Marks, which only `encode_words` writes, and what makes an emoji of a character, which is part of no word."""
-
-WITHOUT_POINTS = {
-    code: "".join(part for part in normalize("NFD", chr(code)) if category(part) != "Mn")
-    for code in range(0x590, 0x700)
-} | {0x640: ""}
-"""Hebrew and Arabic letters without points and hamza, which most texts leave out, and nothing for the stroke that makes
-words longer. What other letters have is up to the tokenizer, which takes accents from Latin ones."""
-
-ReservationColumns = tuple[str | None, int | None, str | None]
-"""(holder, requests, cost); None keeps the stored value."""
-
-NOT_RESERVED: ReservationColumns = (None, None, None)
-
-
-def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
-    """Raises ValueError for invalid JSON or Unicode."""
-    if summary is None:
-        return UNCHANGED
-    origin = summary.owner, summary.family, summary.parent
-    for text in (*origin, summary.title, summary.status, summary.search_text, summary.removed_text):
-        text.encode()
-    details = encode_json(dict(summary.details)).decode()
-    spending = {day: [amount.requests, f"{amount.cost:f}"] for day, amount in summary.spending.items()}
-    judgments = None if summary.judgments is None else encode_judgments(summary.judgments)
-    words = encode_words(summary) or None
-    title, status = summary.title, summary.status
-    removed = separate_words(summary.removed_text) or None
-    return SummaryColumns(*origin, title, status, details, removed, words, json.dumps(spending), judgments)
-
-
-def encode_words(summary: StreamSummary) -> str:
-    """The text for the search index: its own words, and marks of a final status and of an owner who is not local."""
-    text = separate_words(summary.search_text)
-    if summary.is_final:
-        text += f" {FINAL_MARK} {mark_status(summary.status)}"
-    if summary.owner != LOCAL_OWNER:
-        text += f" {OWNER_MARK} {mark_owner(summary.owner)}"
-    return text
-
-
-def separate_words(text: str) -> str:
-    """A text for the search index, or to be looked up there.
-
-    Runs of languages without blanks become overlapping pairs of characters, as in Lucene's analyzer for Chinese,
-    Japanese and Korean: so a text in them is found by every part of it.
-    """
-    bare = normalize("NFC", text).translate(NO_WORDS | WITHOUT_POINTS)
-    return WITHOUT_BLANKS.sub(lambda run: f" {' '.join(pair_characters(run[0]))} ", bare)
-
-
-def pair_characters(run: str) -> list[str]:
-    return [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
-
-
-def list_marks(status: str, owner: str | None, *, is_final: bool) -> tuple[list[str], list[str]]:
-    """The marks that the streams of a search have, and those that they do not have.
-
-    Whoever has few streams is not to wait for a search through those of all others.
-    """
-    wanted = [mark_status(status)] if status and is_final else []
-    unwanted = [FINAL_MARK] if status and not is_final else []
-    if owner == LOCAL_OWNER:
-        return wanted, [*unwanted, OWNER_MARK]
-    return ([*wanted, mark_owner(owner)] if owner else wanted), unwanted
-
-
-def mark_status(status: str) -> str:
-    """The word that stands for a final status in the search index."""
-    return FINAL_MARK + status.encode().hex()
-
-
-def mark_owner(owner: str) -> str:
-    """The word that stands for an owner in the search index."""
-    return OWNER_MARK + sha256(owner.encode()).hexdigest()[:16]
-
-
-def encode_reservation(reserved: Reservation | None) -> ReservationColumns:
-    if reserved is None:
-        return NOT_RESERVED
-    return reserved.holder, reserved.amount.requests, f"{reserved.amount.cost:f}"
-
-
-def parse_details(text: str) -> dict[str, Any] | None:
-    """The details of a summary; None if they are damaged."""
-    with suppress(ValueError):
-        parsed = json.loads(text)
-        return parsed if isinstance(parsed, dict) else None
-    return None
-
-
-def parse_summary(
-    row: Sequence[str], spending: Mapping[str, Amount], judgments: Sequence[LedgerRow]
-) -> StreamSummary:
-    """`row`: title, status, details, owner, family and parent; empty for what is not there."""
-    title, status, text, *origin = row or ("", "", "", LOCAL_OWNER, "", "")
-    owner, family, parent = origin
-    found = StreamSummary(
-        title, status, parse_details(text) or {}, spending=spending, judgments=judgments or None
-    )
-    return replace(found, owner=owner, family=family, parent=parent)
-
-
-def parse_listing(row: Sequence[Any]) -> StreamListing:
-    """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
-    name, number, title, status, text, opened_at, changed_at, family, *head = row
-    details = parse_details(text)
-    mark = "(damaged summary) " if details is None else ""
-    told = (mark + title, status, details or {}, opened_at, changed_at, family)
-    return StreamListing(name, number, *told, StreamHead(*head))
-
-
-def find_upper_bound(before: int) -> int:
-    """The number that those of listed streams are below. `before`: 0 for no bound."""
-    return min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
-
-
-def parse_changes(rows: Sequence[Sequence[Any]], after: int) -> tuple[int, list[str]]:
-    """(current position, streams) from (position of its last entry, stream), in order of the positions."""
-    return (rows[-1][0] if rows else after), [stream for _, stream in rows]
-
-
-def parse_amount(requests: int, cost: str) -> Amount:
-    """A damaged cost counts as nothing."""
-    with suppress(InvalidOperation):
-        return Amount(requests, Decimal(cost))
-    return Amount(requests)
-
-
-def sum_spending(rows: Iterable[Any], owner: str | None) -> tuple[Spending, Spending]:
-    """(of all, of this owner). `rows`: (kind, owner, requests, cost); what was spent by all has no owner."""
-    whole, own = {"spent": Amount(), "reserved": Amount()}, {"spent": Amount(), "reserved": Amount()}
-    for kind, whose, requests, cost in rows:
-        amount = parse_amount(requests, cost)
-        if kind == "reserved" or not whose:
-            whole[kind] = whole[kind].plus(amount)
-        if whose == owner:
-            own[kind] = own[kind].plus(amount)
-    return Spending(**whole), Spending(**own)
+    async def find_unchanged(
+        self, statuses: Collection[str], before: str, *, owner: str | None = None
+    ) -> list[str]:
+        """Streams with one of these statuses whose last entry is from before that time (ISO 8601), oldest first."""
+        statement = narrow(owner, SELECT_UNCHANGED, before, list(statuses))
+        return [name for (name,) in await self._database.read(*statement, is_long=True)]

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from storage.summaries import separate_words
+from storage.columns import separate_words
 
 MAX_QUERY_LENGTH = 4_000  # characters
 MAX_QUERY_WORDS = 32
@@ -40,8 +40,8 @@ class Tokenizer:
         if self._db is None:
             self._db = sqlite3.connect(":memory:", isolation_level=None)
             self._db.executescript(CREATE_TABLES)
-        whole = text.encode(errors="replace").decode()  # half of a surrogate pair is in no word
-        self._db.execute("insert into given (rowid, text) values (1, ?)", [whole])
+        encodable = text.encode(errors="replace").decode()  # half of a surrogate pair is in no word
+        self._db.execute("insert into given (rowid, text) values (1, ?)", [encodable])
         words = [
             word for (word,) in self._db.execute("select term from word where term <> '' order by offset")
         ]
@@ -54,10 +54,10 @@ class Tokenizer:
 
     def split_compared(self, text: str) -> list[str]:
         """The words by which a text is compared, or of long ones their beginnings, each once."""
-        found = self._split_beginnings(text[:FIRST_COMPARED_LENGTH])
-        if len(found) <= MAX_COMPARED_WORDS and len(text) > FIRST_COMPARED_LENGTH:
-            found = self._split_beginnings(text[:MAX_COMPARED_LENGTH])
-        return found[:MAX_COMPARED_WORDS]  # without the last of too many, which may be cut
+        words = self._split_beginnings(text[:FIRST_COMPARED_LENGTH])
+        if len(words) <= MAX_COMPARED_WORDS and len(text) > FIRST_COMPARED_LENGTH:
+            words = self._split_beginnings(text[:MAX_COMPARED_LENGTH])
+        return words[:MAX_COMPARED_WORDS]  # without the last of too many, which may be cut
 
     def _split_beginnings(self, text: str) -> list[str]:
         return list(dict.fromkeys(word[:BEGINNING] for word in self.split(separate_words(text))))

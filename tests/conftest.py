@@ -48,9 +48,9 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def litellm_used() -> None:
     """Import litellm and call each provider once, which takes seconds, outside the timeouts of the tests."""
-    from benchmarks.stub import Stub  # noqa: PLC0415  (slow imports that most tests do not need)
     from server.models.providers.litellm import LitellmModel  # noqa: PLC0415
     from tests.contract.model import build_argument_request  # noqa: PLC0415
+    from tests.support.provider.stub import Stub  # noqa: PLC0415  (slow imports that most tests do not need)
 
     async def use() -> None:
         async with Stub() as stub:

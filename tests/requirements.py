@@ -143,9 +143,9 @@ BUILT: dict[str, str] = {
         "with the position that was made of the others"
     ),
     "C21": (
-        "anonymity holds inside the texts: names in turns, briefings, notes and hand-off phrases are replaced "
-        "for readers who are not to know them; people and deliverables get names, and the record has a legend of "
-        "the code words"
+        "anonymity holds inside the texts: no model is shown the name of a seat, and labels that are no words "
+        "stand for it in turns, briefings and hand-off phrases; people and deliverables get names, and the record "
+        "has the labels"
     ),
     "C22": (
         "judges are told truly how the record they read is ordered and what is missing from it; what was said "
@@ -270,6 +270,10 @@ BUILT: dict[str, str] = {
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": "equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate",
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
+    "N32": (
+        "the default second opinion: models answer apart, check each other's answers, argue only where they "
+        "differ; one answer in ten lines; no finding of a seat is dropped"
+    ),
     "N34": (
         "what others recorded is marked wherever it is shown, and influences ledger and memory only when adopted"
     ),
@@ -310,6 +314,10 @@ PARTLY: dict[str, str] = {
     "N35": (
         "no upkeep task and no client can end a server; owners are served in turns; a planned end of a server pays no "
         "request twice. Missing: turns of owners, and a planned end"
+    ),
+    "N37": (
+        "one object is the answer in text, structure, terminal, page, export, receipt. Missing: the heads of its "
+        "lines in the question's language"
     ),
     "N38": (
         "the README's test command takes under 100 s on two idle cores and passes on a busy machine; the full suite "

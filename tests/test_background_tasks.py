@@ -5,7 +5,7 @@ import logging
 import anyio
 import pytest
 
-from server.background_tasks import MAX_PAUSE, BackgroundTasks
+from server.background_tasks import BackgroundTasks
 from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N35")]
@@ -39,23 +39,6 @@ async def test_upkeep_that_fails_begins_again_and_each_error_is_logged_once_with
     assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
     assert [record.exc_info[1] for record in caplog.records if record.exc_info] == [one, other]
     assert "Upkeep.run failed" in caplog.text
-
-
-async def test_the_pause_grows_and_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses = list[float]()
-
-    async def note(seconds: float) -> None:
-        pauses.append(seconds)
-
-    monkeypatch.setattr(anyio, "sleep", note)
-    failing = Upkeep(*[KeyError()] * 12)
-    async with BackgroundTasks() as tasks:
-        tasks.keep_running(failing.run)
-        with anyio.fail_after(PATIENCE):
-            await failing.runs.wait()
-
-    assert pauses[:3] == [0.5, 1, 2]
-    assert pauses[-1] == MAX_PAUSE
 
 
 async def test_work_that_fails_is_logged_and_done_once(caplog: pytest.LogCaptureFixture) -> None:

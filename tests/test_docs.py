@@ -1,16 +1,19 @@
 """The documentation matches the code: generated where possible, checked where not."""
 
+import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from docs.generate import BLOCKS, DOCS, read_field_docstrings, render_listed_tools, replace_block
 from docs.site import CONFIG
+from server.cli.main import counterpoint
 from server.debate.commands.setup.formats import FORMATS
 from server.settings import ResearchServer, Settings
-from server.tools.debates import TOOLS
 from server.tools.listing import LISTED_FILE
 from tests.support.paths import ROOT
 
@@ -18,6 +21,7 @@ pytestmark = pytest.mark.requirement("M7", "M8")
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+CODE = (DOCS / "code.md").read_text(encoding="utf-8")
 SOURCES = ("counterpoint", "server", "storage", "tests/support")
 
 
@@ -52,8 +56,25 @@ def test_every_name_in_the_architecture_exists_in_the_code() -> None:
     assert [word for word in sorted(words) if not re.search(rf"\b{word}\b", code)] == []
 
 
+@pytest.mark.full  # it holds the debate
+def test_the_debate_of_the_architecture_is_what_a_debate_records(tmp_path: Path) -> None:
+    command = re.search(r'`counterpoint (debate "[^`]+)`', ARCHITECTURE)
+    rows = re.findall(r"^\| ([\d, ]+) \| `(\w+)` \| ?(\d*) \| ?(\d*) \|", ARCHITECTURE, re.MULTILINE)
+    assert command
+    shown = [(seq, kind, at, seen) for seqs, kind, at, seen in rows for seq in seqs.split(", ")]
+    database = ["--db", str(tmp_path / "debates.db")]
+
+    assert CliRunner().invoke(counterpoint, [*database, *shlex.split(command[1])]).exit_code == 0
+    events = json.loads(CliRunner().invoke(counterpoint, [*database, "show", "--view", "events"]).output)
+    recorded = [
+        tuple(str(event.get(field, "")) for field in ("seq", "kind", "round", "seen"))
+        for event in events["events"]
+    ]
+    assert shown == recorded
+
+
 def test_every_event_has_a_meaning_in_the_catalogue() -> None:
-    entries = re.findall(r"^- \*\*`(\w+)`\*\*(.*)$", ARCHITECTURE, re.MULTILINE)
+    entries = re.findall(r"^- \*\*`(\w+)`\*\*(.*)$", CODE, re.MULTILINE)
 
     assert len(entries) > 20
     assert [kind for kind, meaning in entries if not meaning] == []
@@ -66,10 +87,6 @@ def test_the_commands_of_the_readme_are_run_by_ci(name: str) -> None:
 
     assert f"<!-- command: {name} -->\n```sh\n{command}```" in README
     assert f"docs/commands/{name}.sh" in ci
-
-
-def test_every_tool_is_in_the_readme() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == [*TOOLS]
 
 
 def test_every_format_and_setting_has_a_page() -> None:

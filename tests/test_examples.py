@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.requirement("M6"), pytest.mark.full]
 EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"counterpoint_client"}
 
 PRINTED: dict[str, list[str]] = {
-    "second_opinion": ["## Verdict: Leaning", "2 rounds of talk, 4 turns."],
+    "second_opinion": ["**Leaning**: ", "**Because**: ", "**Cost**: 5 calls, "],
     "step_by_step": [
         "argumentation: 3 turns\nverdict: 0 turns",
         "### Note to everybody\n\n> Assume a team of two people.",
@@ -26,9 +26,8 @@ PRINTED: dict[str, list[str]] = {
     ],
     "handoff": [
         "Proponent: The question is",
-        "-> Neutral (chosen)",
-        "Neutral: ",
-        "-> Opponent (chosen)",
+        "(chosen)",
+        ": The other side says",
         "leaning: ",
     ],
     "unattended": [
@@ -43,20 +42,19 @@ PRINTED: dict[str, list[str]] = {
         "concluded, leaning: ",
     ],
     "claims": [
-        "Verdict: ",
+        "Leaning (1 of 1 judge",
         "The analyst read rounds [1, 2]: ",
         "doc 1: 427,241 characters, digest",
     ],
     "effort": [
-        "Estimate: 7 calls, 12 to 80 s, ",
-        "Other efforts: standard 11 calls, ",
-        "Effort quick: no private ballots, 1 judge (scripted). 7 calls, ",
-        "More would come of a second model",
-        "Effort standard: blind ballots before and after, 1 judge (scripted). 11 calls, ",
-        "Effort assured: ballots each round, ",
+        "Estimate: 2 calls, 6 to 40 s, ",
+        "Other efforts: standard 3 to 5 calls, ",
+        "Effort quick: 1 answer, 1 review. 2 calls, ",
+        "Effort standard: 2 answers, 2 reviews, an exchange where they differ, a report. 5 calls, ",
+        "Effort assured: 2 answers, 4 reviews, an exchange where they differ, a report, a check. 8 calls, ",
     ],
     "mirror": [
-        "Verdict: Leaning",
+        "Leaning (2 of 2 judges",
         "The mirror agrees.",
         "position +2.0, debater +0.0",
         "in the mirror ",
@@ -66,7 +64,8 @@ PRINTED: dict[str, list[str]] = {
         "asked: Answer with JSON only",
         "Your client's own model gets about 8 requests; it may ask you to approve each.",
         "concluded: close it for a summer",
-        "8 calls, tokens unknown, price unknown.",
+        "8 calls, ",
+        ", price unknown.",
     ],
     "caller_seat": [
         "--- Script is told:",
@@ -98,6 +97,7 @@ def run_example(
 
     def run(example: str, model: str = "scripted") -> str:
         monkeypatch.setenv("COUNTERPOINT_MODELS", model)
+        monkeypatch.setattr(sys, "argv", [f"{example}.py"])  # its own question, and not an option of pytest
         try:
             runpy.run_path(str(ROOT / "examples" / f"{example}.py"), run_name="__main__")
         except SystemExit as end:

@@ -9,12 +9,17 @@ import sys
 
 import pytest
 
+from server.optional import PURPOSES
 from tests.support.import_graph import (
     FILES,
+    MODULES,
     TOP_LEVEL_PACKAGES,
     find_imports,
+    find_imports_at_start,
     imports_by_package,
+    is_of,
     package_dependencies,
+    package_of_module,
     parse_module,
     render_report,
 )
@@ -24,15 +29,17 @@ pytestmark = [pytest.mark.requirement("M7"), pytest.mark.full]  # they parse all
 
 ROOMS = {
     "background_tasks": ("", "anyio"),
-    "debate": ("", "jsonschema_rs pydantic"),
+    "debate": ("", "jsonschema_rs pydantic pydantic_core"),
     "http": ("", ""),
     "redaction": ("", "pydantic"),
     "server": ("", ""),
     "storage": ("", "aiosqlite anyio asyncpg rfc8785"),
     "models": ("debate http redaction", "aiohttp anyio httpx2 keyring litellm platformdirs xllamacpp"),
     "settings": ("debate redaction storage", "platformdirs pydantic"),
+    "caller": ("storage", "mcp"),
+    "optional": ("settings", ""),
     "signing": ("debate redaction storage", "cryptography platformdirs"),
-    "access": ("debate settings storage", "anyio httpx2 jwt mcp pydantic starlette"),
+    "access": ("caller debate settings storage", "anyio httpx2 jwt mcp pydantic"),
     "client_configs": ("debate settings", "anyio mcp platformdirs ruamel tomlkit"),
     "research": (
         "background_tasks debate redaction settings",
@@ -47,41 +54,41 @@ ROOMS = {
         "debate engine models redaction settings storage",
         "anyio mcp opentelemetry prometheus_client pydantic",
     ),
-    "tools": ("access debate engine models redaction", "anyio mcp pydantic"),
+    "tools": ("caller debate engine models redaction", "anyio mcp pydantic"),
     "upkeep": ("debate engine storage", "anyio"),
-    "web": ("access background_tasks debate engine redaction storage", "anyio pydantic starlette uvicorn"),
-    "startup": ("debate engine redaction settings storage telemetry", ""),
+    "web": ("background_tasks debate engine redaction storage", "anyio pydantic starlette uvicorn"),
+    "startup": ("debate engine hooks optional redaction settings storage telemetry upkeep", ""),
     "compose": (
-        "debate engine hooks models redaction research settings signing startup storage telemetry upkeep",
+        "debate engine hooks models optional redaction research settings signing startup storage telemetry upkeep",
         "",
     ),
-    "evaluation": ("compose debate engine models settings", "anyio"),
+    "evaluation": ("debate engine", "anyio"),
     "mcp": (
-        "access background_tasks compose debate engine models redaction settings startup storage telemetry tools web",
+        "background_tasks caller compose debate engine models redaction settings startup storage tools web",
         "anyio mcp pydantic",
     ),
     "http_server": (
         (
-            "access background_tasks compose debate engine mcp models redaction settings startup storage telemetry "
-            "tools web"
+            "access background_tasks caller compose debate engine mcp models optional redaction settings startup "
+            "storage telemetry tools web"
         ),
         "anyio mcp sse_starlette starlette uvicorn",
     ),
     "cli": (
         (
-            "access client_configs compose debate engine evaluation hooks http_server mcp models redaction research "
-            "settings signing startup storage upkeep web"
+            "access caller client_configs compose debate engine evaluation hooks http_server mcp models optional "
+            "redaction research settings signing startup storage upkeep web"
         ),
         "anyio click pydantic rich",
     ),
     "__main__": ("cli mcp", ""),
-    "counterpoint": ("__main__ debate evaluation models settings", "inspect_ai"),
+    "counterpoint": ("__main__ models", ""),
 }
 """What each room imports of ours, and the libraries that it uses, from the bottom up."""
 
 PURE = (
     "abc bisect collections contextlib csv dataclasses decimal fractions functools hashlib inspect itertools json math "
-    "re typing unicodedata xml"
+    "re typing unicodedata"
 )
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""
 
@@ -121,6 +128,39 @@ def test_the_table_has_every_room_below_those_that_import_it() -> None:
         assert [other for other in ours.split() if order.index(other) >= order.index(room)] == []
 
 
+WHO_IMPORTS_WHAT_IS_OPTIONAL = {
+    "server.access": "cli http_server",
+    "server.evaluation": "cli",
+    "server.hooks": "cli compose startup",
+    "server.http_server": "cli",
+    "server.telemetry": "compose http_server startup",
+    "server.upkeep": "cli compose startup",
+    "storage.postgres": "startup",
+}
+"""The rooms that import packages which an installation may lack: nothing of the core, which runs without them."""
+
+
+@pytest.mark.parametrize("package", PURPOSES)
+def test_a_package_that_may_be_missing_is_imported_where_its_row_says(package: str) -> None:
+    importing = {
+        find_room(package_of_module(module))
+        for module, path in MODULES.items()
+        if not is_of(module, package) and any(is_of(name, package) for name in find_imports(path))
+    }
+    assert importing == {*WHO_IMPORTS_WHAT_IS_OPTIONAL[package].split()}
+
+
+def test_what_may_be_missing_is_imported_only_when_it_is_needed() -> None:
+    eager = {
+        (str(path), name)
+        for module, path in MODULES.items()
+        for name in find_imports_at_start(path)
+        for package in PURPOSES
+        if is_of(name, package) and not any(is_of(module, other) for other in PURPOSES)
+    }
+    assert eager == set()
+
+
 def test_the_report_names_no_circle_within_rooms_either() -> None:
     assert render_report().splitlines()[0].endswith("no circle")
 
@@ -148,7 +188,7 @@ def test_the_core_waits_for_nothing_and_calls_nothing_that_knows_more_than_its_a
 
 def test_the_core_uses_of_the_standard_library_what_is_pure() -> None:
     tops = {name.split(".")[0] for path in CORE for name in find_imports(path)}
-    assert sorted(tops - {"jsonschema_rs", "pydantic", "server"}) == PURE.split()
+    assert sorted(tops - {"jsonschema_rs", "pydantic", "pydantic_core", "server"}) == PURE.split()
 
 
 def test_no_file_is_called_utils() -> None:
@@ -195,5 +235,5 @@ def test_what_works_for_callers_reads_the_journal_through_the_store_that_asks_wh
         for path in FILES
         if str(path).startswith(FOR_CALLERS)
         for node in ast.walk(parse_module(path))
-        if isinstance(node, ast.Attribute) and node.attr == "journal"
+        if isinstance(node, ast.Attribute) and node.attr == "storage"
     ] == []

@@ -7,39 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from server.optional import PURPOSES
 from tests.mutants.__main__ import ROOT
-from tests.mutants.choosing import take_turns
-from tests.mutants.control import Control
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.operators import Source
-from tests.mutants.safety_lines import SAFETY_LINES, SafetyLine
+from tests.mutants.safety_lines import SAFETY_LINES
 from tests.mutants.sites import choose_mutants, find_file_sites, find_sites, is_other_program, join_lines
 
 pytestmark = pytest.mark.requirement("M7")
 
-UNCHANGED = '''
-"""Text: 1 < 2."""
-import logging
-from typing import TYPE_CHECKING, Literal
-if TYPE_CHECKING:
-    LIMIT = 1
-__all__ = ["a"]
-logger = logging.getLogger(__name__)
-Kind = Literal["a", "b"]
-@dataclass(frozen=True)
-class Row:
-    """Text."""
-    name: Annotated[str, 3]
-    def show(self, other: "Row | None") -> Literal["a"]:
-        logger.info("%d", 1 + 1)
-        assert self.name != "a"
-        raise NotImplementedError
-    async def find(self, limit: int = 20) -> None:
-        """Text."""
-    def wait(self, seconds: float = 3) -> None: ...
-if __name__ == "__main__":
-    run(1)
-'''
 
 CHANGES = [
     ("a < b", {"a <= b"}),
@@ -168,17 +144,8 @@ def test_a_statement_becomes_what_its_operators_make_of_it(statement: str, expec
     assert all(text.split("\n")[:-1] == before for text in list_changes(statement))
 
 
-def test_a_change_of_a_part_leaves_the_other_lines_as_they_are() -> None:
-    text = "x = (\n    'é',  # one\n    a if b  # two\n    else c,\n)\n"
-    assert list_changes(text) == {text.replace("if b", "if True"), text.replace("if b", "if False")}
-
-
-def test_texts_types_logs_and_options_are_left_as_they_are() -> None:
-    assert list_changes(UNCHANGED) == set()
-
-
 def test_a_seed_chooses_the_same_mutants_again_and_each_compiles_and_differs() -> None:
-    sites = find_sites(ROOT, ["storage/contract"])
+    sites = find_sites(ROOT, ["storage/sqlite"])
     mutants, _ = choose_mutants(ROOT, sites, 4, 7)
     assert mutants == choose_mutants(ROOT, sites, 4, 7)[0] != choose_mutants(ROOT, sites, 4, 8)[0]
     assert len({mutant.change.text for mutant in mutants}) == 4
@@ -188,33 +155,14 @@ def test_a_seed_chooses_the_same_mutants_again_and_each_compiles_and_differs() -
         assert mutant.change.text != (ROOT / mutant.file).read_bytes()
 
 
-def test_others_are_made_in_place_of_those_that_are_known_to_be_equivalent() -> None:
-    sites = find_sites(ROOT, ["storage/contract"])
-    five, none = choose_mutants(ROOT, sites, 5, 7)
-    assert none == []
-    known = {five[0].key, five[2].key}
-    assert choose_mutants(ROOT, sites, 3, 7, known) == ([five[1], *five[3:]], [five[0], five[2]])
-
-
+@pytest.mark.needs(*PURPOSES)
 def test_every_safety_line_is_in_its_file_once() -> None:
     assert [name for name, line in SAFETY_LINES.items() if line.make_change(ROOT) is None] == []
-
-
-@pytest.mark.parametrize("text", ["", "a\na\n"])
-def test_a_safety_line_that_is_gone_or_not_alone_is_not_changed(text: str, tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text(text)
-    assert SafetyLine("a.py", "a", "b", "tests").make_change(tmp_path) is None
 
 
 def test_every_equivalent_mutant_is_of_a_line_that_is_there() -> None:
     gone = [(file, old) for file, old, _ in EQUIVALENT if old not in join_lines((ROOT / file).read_bytes())]
     assert gone == []
-
-
-def test_of_tests_beside_those_of_a_line_each_file_has_as_much_time() -> None:
-    seconds = {"a.py::slow": 3.0, "a.py::quick": 0.1, "b.py::one": 2.5, "a.py::medium": 2.0}
-    control = Control(Path(), "", {test: ("passed", one) for test, one in seconds.items()})
-    assert take_turns(control, {*seconds}) == ["a.py::quick", "a.py::medium", "b.py::one", "a.py::slow"]
 
 
 @pytest.fixture(scope="module")

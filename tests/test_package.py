@@ -86,7 +86,7 @@ def test_the_wheel_installs_one_top_level_name(wheel: Path) -> None:
     assert {"settings.py", "tools/listed.json", "web/assets/page.css", *licences} <= {
         name.removeprefix("counterpoint/app/server/") for name in names
     }
-    assert {"counterpoint/app/storage/contract/journal.py", "counterpoint/py.typed"} <= {*names}
+    assert {"counterpoint/app/storage/journal.py", "counterpoint/py.typed"} <= {*names}
     assert not [name for name in names if "__pycache__" in name]
 
 

@@ -139,7 +139,7 @@ def test_the_picture_of_the_terminal_is_what_the_product_prints() -> None:
     drawn = terminal.draw()
 
     assert terminal.IMAGE.read_text(encoding="utf-8") == drawn, "run `python -m docs.generate`"
-    assert "Verdict:" in drawn
+    assert "Leaning:" in drawn
     assert not re.search(r"url\([\"']?https?:", drawn), "it loads nothing"
 
 

@@ -24,7 +24,7 @@ from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now
 from server.settings import Settings
 from server.upkeep.check import check_database
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteStorage
 
 KILLS = shorten(100, 2)
 DELAY = 0.15
@@ -82,11 +82,11 @@ class KillableServer:
         Raises:
             DebateNotFoundError: nothing of it was stored.
         """
-        journal = await SqliteJournal.open(self.database)
+        storage = await SqliteStorage.open(self.database)
         try:
-            return await DebateStore(journal, utc_now).load(debate_id)
+            return await DebateStore(storage, utc_now).load(debate_id)
         finally:
-            await journal.close()
+            await storage.close()
 
     async def find_problems(self) -> list[str]:
         """What lists, searches and sums of a day read, and does not follow from the entries."""

@@ -126,7 +126,15 @@ class Server:
 @asynccontextmanager
 async def start_stub(latency: float = 0.0) -> AsyncIterator[str]:
     """Start a stub provider in its own process, so that it does not share our CPU time. Yields its URL."""
-    command = (sys.executable, "-m", "benchmarks.stub", "--latency", str(latency), "--chars", "1200")
+    command = (
+        sys.executable,
+        "-m",
+        "tests.support.provider.stub",
+        "--latency",
+        str(latency),
+        "--chars",
+        "1200",
+    )
     child = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=build_environment())
     assert child.stdin is not None
     assert child.stdout is not None

@@ -32,7 +32,7 @@ DEBATE: dict[str, Any] = {
 }
 """3 debaters, 3 rounds, a judge with one reading, no private ballots: 10 calls."""
 
-APART = "second_opinion"
+APART = "advocates"
 """The format whose debaters speak at once in a round."""
 
 

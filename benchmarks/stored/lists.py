@@ -18,8 +18,8 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.summaries import build_stream_summary
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from storage.contract.journal import Journal
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteStorage
+from storage.storage import Storage
 
 DEBATE_COUNT = shorten(10_000, 100)
 MANY = shorten(60_000, 200)
@@ -58,7 +58,7 @@ async def hold_debates(count: int) -> Sequence[DebateSnapshot]:
             return [await manager.follow(snapshot.id, wait=600) for snapshot in begun]
 
 
-async def fill_journal(journal: Journal, count: int) -> None:
+async def fill_journal(storage: Storage, count: int) -> None:
     # What is said does not depend on the question: the debates of a batch differ, those of two batches do not.
     held = await hold_debates(BATCH)
     for start in range(0, count, BATCH):
@@ -70,14 +70,14 @@ async def fill_journal(journal: Journal, count: int) -> None:
             )
             events = [setup, *(entry.event for entry in snapshot.entries[1:])]
             appends.append(
-                journal.append(
+                storage.journal.append(
                     f"stored{number:06}",
                     after=0,
                     at=TIMESTAMP,
                     actor="benchmark",
                     bodies=[event.model_dump(mode="json") for event in events],
                     summary=build_stream_summary(
-                        replace(snapshot.debate, setup=setup), events, snapshot.entries, {}
+                        replace(snapshot.debate, changed_setup=setup), events, snapshot.entries, {}
                     ),
                 )
             )
@@ -85,12 +85,12 @@ async def fill_journal(journal: Journal, count: int) -> None:
 
 
 @asynccontextmanager
-async def closing_journal(path: Path) -> AsyncIterator[SqliteJournal]:
-    journal = await SqliteJournal.open(path)
+async def closing_storage(path: Path) -> AsyncIterator[SqliteStorage]:
+    storage = await SqliteStorage.open(path)
     try:
-        yield journal
+        yield storage
     finally:
-        await journal.close()
+        await storage.close()
 
 
 async def measure_many_lists() -> list[Measurement]:
@@ -103,8 +103,8 @@ async def measure_lists(count: int = DEBATE_COUNT) -> list[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.db"
         started = perf_counter()
-        async with closing_journal(path) as journal:
-            await fill_journal(journal, count)
+        async with closing_storage(path) as storage:
+            await fill_journal(storage, count)
         filled = (perf_counter() - started) / count
         environ = build_environment(COUNTERPOINT_DB=str(path), COUNTERPOINT_MODELS="scripted")
         async with Server.start(*OUR_SERVER, environ=environ) as server:

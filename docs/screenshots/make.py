@@ -1,7 +1,7 @@
 """`python -m docs.screenshots.make`: the pictures of the documentation, of pages that the product wrote.
 
-It runs the debate of checkout.json and forks of it, writes them as one page, and takes pictures of that with Chromium.
-Give a path to write the page, and no pictures.
+It runs the debate of checkout.json and forks of it, writes them as one page, and takes pictures of that with Chromium;
+and of the page of the second opinion that `counterpoint demo` replays. Give a path to write the page, and no pictures.
 """
 
 import sys
@@ -12,16 +12,20 @@ from typing import Any
 import anyio
 
 from docs.screenshots.written import build_models, read_script
+from server.cli.debates.demo import read_recording
 from server.compose import open_manager
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
+from server.engine.queries import build_source
 from server.settings import Settings
 from server.web.page import build_page
+from server.web.record import build_data, build_debate
 from server.web.sources import load_family_data
 
 IMAGES = Path(__file__).parents[1] / "images"
 DESK, PHONE = {"width": 1180, "height": 860}, {"width": 390, "height": 844}
+ANSWER = {"width": 1180, "height": 1340}
 
 
 async def run_debate(manager: DebateManager, script: dict[str, Any]) -> str:
@@ -63,7 +67,14 @@ async def build_showcase(folder: Path, haste: float = 1.0) -> str:
         return build_page(await load_family_data(manager, debate_id))
 
 
-def take_pictures(path: Path) -> None:
+def build_answer() -> str:
+    """The page of a second opinion: of the debate that the demo replays."""
+    recording = read_recording()
+    source = build_source(recording.snapshot, frozenset())
+    return build_page(build_data([build_debate(source, recording.entries)]))
+
+
+def take_pictures(path: Path, answer_path: Path) -> None:
     from playwright.sync_api import Page, sync_playwright  # noqa: PLC0415  (to write the page needs none)
 
     def take(page: Page, name: str, **options: Any) -> None:
@@ -86,7 +97,15 @@ def take_pictures(path: Path) -> None:
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
         page.emulate_media(color_scheme="light")
         take(page, "page-phone")
+        take_answer(page, answer_path)
         browser.close()
+
+
+def take_answer(page: Any, path: Path) -> None:
+    page.set_viewport_size(ANSWER)
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-chain=intact]", state="attached")
+    page.screenshot(path=IMAGES / "page-answer.png")
 
 
 def main(arguments: list[str]) -> None:
@@ -94,7 +113,9 @@ def main(arguments: list[str]) -> None:
         path = Path(arguments[0]) if arguments else Path(found) / "debate.html"
         path.write_text(anyio.run(build_showcase, Path(found)), encoding="utf-8")
         if not arguments:
-            take_pictures(path)
+            answer_path = Path(found) / "answer.html"
+            answer_path.write_text(build_answer(), encoding="utf-8")
+            take_pictures(path, answer_path)
 
 
 if __name__ == "__main__":

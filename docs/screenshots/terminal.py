@@ -7,21 +7,18 @@ from pathlib import Path
 from rich.terminal_theme import MONOKAI
 
 from server.cli.debates.demo import read_recording
+from server.cli.live.result import print_verdict
 from server.cli.terminal import Terminal
-from server.debate.views import markdown
 
 IMAGE = Path(__file__).parents[1] / "images" / "terminal.svg"
-LINES = 46  # of the verdict: the finding, its votes, and what it hangs on
 
 
 def draw() -> str:
-    debate = read_recording().snapshot.debate
     out = Terminal(io.StringIO(), is_terminal=True, environ={"TERM": "xterm-256color"})
     out.width = 84
     out.record = True
-    text = markdown.render_verdict(debate).splitlines()
-    out.print_markdown("\n".join(text[:LINES]))
-    drawn = out.export_svg(title="counterpoint show", theme=MONOKAI, unique_id="verdict")
+    print_verdict(out, read_recording().snapshot)
+    drawn = out.export_svg(title="counterpoint debate", theme=MONOKAI, unique_id="verdict")
     return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)  # fonts of another host
 
 

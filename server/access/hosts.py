@@ -17,9 +17,9 @@ def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | 
 def find_host_name(host: str) -> str:
     """The name in a `Host` header, without its port; "" for what is none."""
     try:
-        found = urlsplit(f"//{host}")
-        has_more = found.path or found.query or found.fragment or "@" in found.netloc
-        name = "" if has_more or found.port == 0 else found.hostname  # `port` raises, too
+        parts = urlsplit(f"//{host}")
+        has_more = parts.path or parts.query or parts.fragment or "@" in parts.netloc
+        name = "" if has_more or parts.port == 0 else parts.hostname  # `port` raises, too
     except ValueError:
         return ""
     return name or ""

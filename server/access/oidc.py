@@ -17,7 +17,7 @@ import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from server.access.caller import LOCAL, SCOPES, Caller
+from server.caller import LOCAL, SCOPES, Caller
 from server.debate.facts.errors import DebateError
 from server.settings import PREFIX, InvalidSettingsError, Settings
 
@@ -94,8 +94,10 @@ class IssuerKeys:
         self._tried_at = self.clock()
         try:
             async with httpx2.AsyncClient(timeout=FETCH_SECONDS) as web:
-                found = await read_json(web, f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
-                rows = (await read_json(web, find_address(found, self.issuer))).get("keys")
+                configuration = await read_json(
+                    web, f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
+                )
+                rows = (await read_json(web, find_address(configuration, self.issuer))).get("keys")
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             logger.warning(
                 "The keys of %s cannot be read: %s", self.issuer, str(error) or type(error).__name__
@@ -109,10 +111,10 @@ async def read_json(web: httpx2.AsyncClient, address: str) -> dict[str, Any]:
     """Raises HTTPError, ValueError."""
     response = await web.get(address, headers={"accept": "application/json"})
     response.raise_for_status()
-    found = response.json()
-    if not isinstance(found, dict):
+    document = response.json()
+    if not isinstance(document, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004  (of the issuer, not of a caller here)
-    return found
+    return document
 
 
 def find_address(configuration: Mapping[str, Any], issuer: str) -> str:
@@ -216,7 +218,7 @@ class OidcTokens:
 
 def find_scopes(claims: Mapping[str, Any]) -> list[str]:
     """Ours among those of a token: as they are, or behind the name of this program, as in `counterpoint:read`."""
-    given = claims.get("scope", claims.get("scp", ""))
-    names = given.split() if isinstance(given, str) else given if isinstance(given, list) else []
-    found = (_SCOPE.fullmatch(name) for name in names if isinstance(name, str))
-    return list(dict.fromkeys(match[1] for match in found if match))
+    scopes = claims.get("scope", claims.get("scp", ""))
+    names = scopes.split() if isinstance(scopes, str) else scopes if isinstance(scopes, list) else []
+    matches = (_SCOPE.fullmatch(name) for name in names if isinstance(name, str))
+    return list(dict.fromkeys(match[1] for match in matches if match))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from mcp.server.auth.provider import AccessToken
 
 from server.access.tokens import TOKEN_BYTES, TOKEN_PREFIX, StoredTokens, format_time, hash_token
-from storage.contract.tokens import PageSession, PageSessionStore
+from storage.tokens import PageSession, PageSessionStore
 
 ID_PREFIX = "cps_"
 MAX_SECONDS = 7 * 24 * 3600.0  # that somebody stays signed in
@@ -29,29 +29,29 @@ class PageSessions:
         """The id for somebody with a token that was just verified."""
         session_id, now = ID_PREFIX + secrets.token_urlsafe(TOKEN_BYTES), self.clock()
         end = min(now + MAX_SECONDS, verified.expires_at or now + MAX_SECONDS)
-        begun, ends = (format_time(datetime.fromtimestamp(at, UTC)) for at in (now, end))
+        start, end_text = (format_time(datetime.fromtimestamp(at, UTC)) for at in (now, end))
         digest = hash_token(token) if token.startswith(TOKEN_PREFIX) else ""
         owner = str(verified.subject)
-        session = PageSession(hash_token(session_id), digest, owner, tuple(verified.scopes), begun, ends)
-        await self.store.add_page_session(session)
+        session = PageSession(hash_token(session_id), digest, owner, tuple(verified.scopes), start, end_text)
+        await self.store.add(session)
         return session_id
 
     async def verify(self, session_id: str) -> AccessToken | None:
         """Who has signed in; None where nobody has, or where the token is no longer good."""
         if not session_id.startswith(ID_PREFIX):
             return None
-        found = await self.store.find_page_session(hash_token(session_id))
-        if found is None or (end := datetime.fromisoformat(found.expires_at).timestamp()) <= self.clock():
+        session = await self.store.find(hash_token(session_id))
+        if session is None or (end := datetime.fromisoformat(session.expires_at).timestamp()) <= self.clock():
             return None
-        if found.token and await self.tokens.verify_digest(found.token) is None:
+        if session.token and await self.tokens.verify_digest(session.token) is None:
             return None
         return AccessToken(
             token="",  # as in `StoredTokens`
-            client_id=f"page {found.digest[:8]}",
-            scopes=[*found.scopes],
+            client_id=f"page {session.digest[:8]}",
+            scopes=[*session.scopes],
             expires_at=int(end) + 1,
-            subject=found.owner,
+            subject=session.owner,
         )
 
     async def end(self, session_id: str) -> None:
-        await self.store.end_page_session(hash_token(session_id))
+        await self.store.end(hash_token(session_id))

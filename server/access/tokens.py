@@ -13,9 +13,9 @@ from pathlib import Path
 from mcp.server.auth.provider import AccessToken
 from pydantic import TypeAdapter, ValidationError
 
-from server.access.caller import Caller
+from server.caller import Caller
 from server.settings import PREFIX, InvalidSettingsError, read_text_file
-from storage.contract.tokens import StoredToken, TokenStore
+from storage.tokens import StoredToken, Tokens
 
 TOKEN_PREFIX = "cpt_"  # noqa: S105  (what every token begins with, so that it is known for one wherever it turns up)
 TOKEN_BYTES = 32
@@ -68,7 +68,7 @@ def find_end(token: StoredToken) -> float:
 class StoredTokens:
     """Verifies tokens against those that are stored, at each request: a revoked one is refused at once."""
 
-    def __init__(self, store: TokenStore, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: "Tokens | TokenFile", clock: Callable[[], float] = time.time) -> None:
         self.store, self.clock = store, clock
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -79,15 +79,15 @@ class StoredTokens:
 
     async def verify_digest(self, digest: str) -> AccessToken | None:
         """As `verify_token`, by the hash of a token."""
-        stored = await self.store.find_token(digest)
-        if stored is None or not is_good(stored, self.clock()):
+        row = await self.store.find(digest)
+        if row is None or not is_good(row, self.clock()):
             return None
         return AccessToken(
             token="",  # nobody needs it any more, and it is in no log that way
-            client_id=f"token {stored.digest[:SHOWN_DIGITS]}",
-            scopes=[*stored.scopes],
-            expires_at=int(find_end(stored)) + 1 if stored.expires_at else None,
-            subject=stored.owner,
+            client_id=f"token {row.digest[:SHOWN_DIGITS]}",
+            scopes=[*row.scopes],
+            expires_at=int(find_end(row)) + 1 if row.expires_at else None,
+            subject=row.owner,
         )
 
 
@@ -103,38 +103,40 @@ class TokenFile:
         self._mark: tuple[int, ...] = ()  # of the file that was read last
         self._tokens: dict[str, StoredToken] = {}
 
-    async def add_token(self, token: StoredToken) -> None:
+    async def add(self, token: StoredToken) -> None:
         self._write([*({token.digest: token} | self._read()).values()])
 
-    async def find_token(self, digest: str) -> StoredToken | None:
+    async def find(self, digest: str) -> StoredToken | None:
         return self._read().get(digest)
 
-    async def read_tokens(self) -> list[StoredToken]:
+    async def read(self) -> list[StoredToken]:
         return sorted(self._read().values(), key=lambda token: (token.created_at, token.digest))
 
-    async def revoke_token(self, digest: str, at: str) -> None:
-        known = self._read()
-        if (token := known.get(digest)) and not token.revoked_at:
-            self._write([*(known | {digest: replace(token, revoked_at=at)}).values()])
+    async def revoke(self, digest: str, at: str) -> None:
+        tokens = self._read()
+        if (token := tokens.get(digest)) and not token.revoked_at:
+            self._write([*(tokens | {digest: replace(token, revoked_at=at)}).values()])
 
     def _read(self) -> dict[str, StoredToken]:
         """By hash. A file that is not there holds none."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return {}
         except OSError as error:
             text = f"The file of tokens {self.path} ({PREFIX}TOKENS) cannot be read: {error.strerror}."
             raise InvalidSettingsError(text) from error
-        mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+        mark = (status.st_mtime_ns, status.st_size, status.st_ino)
         if mark != self._mark:
             name = f"The file of tokens {self.path} ({PREFIX}TOKENS)"
             try:
                 rows = _rows.validate_json(read_text_file(str(self.path), name))
             except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False)[0]
-                where = ".".join(map(str, first["loc"]))
-                raise InvalidSettingsError(f"{name} cannot be read: {where} {first['msg']}".strip()) from None
+                problem = error.errors(include_url=False, include_input=False)[0]
+                place = ".".join(map(str, problem["loc"]))
+                raise InvalidSettingsError(
+                    f"{name} cannot be read: {place} {problem['msg']}".strip()
+                ) from None
             self._mark, self._tokens = mark, {token.digest: token for token in rows}
         return self._tokens
 

@@ -12,11 +12,10 @@ from server.settings import PREFIX, InvalidSettingsError, Settings, SettingsFile
 def build_default_map(
     group: click.Group, ctx: click.Context, settings: Settings
 ) -> dict[str, dict[str, Any]]:
-    """The defaults by command and parameter, as click wants them. What the command line says wins over them.
+    """Build click's `default_map` from the settings: values by command and parameter. The command line overrides it.
 
-    Raises:
-        InvalidSettingsError: there is no such command or option, or the option cannot have the value. It names the
-            variable, or the file and the line.
+    Raises InvalidSettingsError for an unknown command or option and for an invalid value. The text names the
+    variable, or the file and the line.
     """
     defaults: dict[str, dict[str, Any]] = {}
     for name, options in settings.options.items():
@@ -25,27 +24,27 @@ def build_default_map(
             raise InvalidSettingsError(
                 f"{describe_place(name)}: there is no command {name[:40]!r} with options."
             )
-        defaults[name] = dict(find_values(command, name, options, ctx))
+        defaults[name] = dict(parse_values(command, name, options, ctx))
     return defaults
 
 
-def find_values(
+def parse_values(
     command: click.Command, name: str, options: Mapping[str, Any], ctx: click.Context
 ) -> Iterator[tuple[str, Any]]:
-    known = {
+    parameters = {
         option.lstrip("-"): parameter
         for parameter in command.params
         for option in parameter.opts
         if option.startswith("--")
     }
-    for key, given in options.items():
-        parameter = known.get(key.replace("_", "-"))
+    for key, setting in options.items():
+        parameter = parameters.get(key.replace("_", "-"))
         if parameter is None or parameter.name is None:
             hint = f"`counterpoint {name} --help` shows its options"
             raise InvalidSettingsError(
                 f"{describe_place(name, key)}: `{name}` has no option --{key[:40]}; {hint}."
             )
-        value = [given] if parameter.multiple and not isinstance(given, list) else given
+        value = [setting] if parameter.multiple and not isinstance(setting, list) else setting
         try:
             parameter.type_cast_value(ctx, value)
         except click.BadParameter as error:
@@ -54,7 +53,7 @@ def find_values(
 
 
 def describe_place(*keys: str) -> str:
-    """Where the defaults, or one of them, were set."""
+    """The variable, or the file and line, that set the defaults or one of them."""
     if os.environ.get(f"{PREFIX}OPTIONS"):
         return f"{PREFIX}OPTIONS, {'.'.join(keys)}"
     return SettingsFile.find(os.environ).locate("options", *keys) or f"options.{'.'.join(keys)}"

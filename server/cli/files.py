@@ -7,10 +7,9 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
-    """Replace a file, or leave it as it was. Its permissions are kept; a new private one is its owner's alone.
+    """Replace a file completely or not at all. Raises OSError.
 
-    Raises:
-        OSError: it could not be written.
+    The permissions of an existing file are kept. A new `private` file is readable by its owner alone.
     """
     copy = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:

@@ -36,6 +36,7 @@ from server.engine.database.errors import DebateDeletedError, DebateNotFoundErro
 from server.engine.debates import DebateManager
 from server.models import KeyMissingError
 from server.models.local.weights import WeightsError
+from server.optional import optional_import
 from server.redaction import redact_error
 from server.settings import Settings, package_version
 
@@ -56,7 +57,7 @@ ARGUMENT_OPTIONS = {
 
 
 def name_commands(text: str) -> str:
-    """The text of an error with the commands and options of the terminal in place of the tools and arguments."""
+    """Rewrite an error text for the terminal: commands and options in place of tools and arguments."""
     for tool, command in TOOL_COMMANDS.items():
         text = text.replace(f"Call {tool}", f"Use {command}").replace(f"call {tool}", f"use {command}")
     for argument, option in ARGUMENT_OPTIONS.items():
@@ -65,7 +66,7 @@ def name_commands(text: str) -> str:
 
 
 class MisuseError(click.ClickException):
-    """A command line that cannot be read, in one line."""
+    """The command line is wrong. It is reported in one line."""
 
     exit_code = 2
 
@@ -73,7 +74,7 @@ class MisuseError(click.ClickException):
 class ErrorReportingGroup(click.Group):
     """Prints errors that a user can act on as one line on stderr.
 
-    The exit code is 2 where the command itself has to be written otherwise, and 1 where something else is missing.
+    Exit code 2: the command line is wrong. Exit code 1: something else failed.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -86,7 +87,7 @@ class ErrorReportingGroup(click.Group):
             raise click.ClickException(redact_error(clean_line(text))) from None
         except click.exceptions.NoArgsIsHelpError:
             raise
-        except click.UsageError as error:  # one line that names the way out, not the usage and two hints
+        except click.UsageError as error:  # one line that points to --help, instead of click's usage block
             path = error.ctx.command_path if error.ctx else "counterpoint"
             raise MisuseError(f"{error.format_message()} See: {path} --help") from None
         except (DebateError, WeightsError) as error:
@@ -105,13 +106,13 @@ class ErrorReportingGroup(click.Group):
 def counterpoint(ctx: click.Context, db: str | None) -> None:
     """Second opinions: debates between models, run, steered and judged.
 
-    Without a command, Counterpoint serves MCP on stdin and stdout. ID is the id of a debate, or its beginning: four
-    characters or more.
+    Without a command, Counterpoint serves MCP on stdin and stdout. ID is the id of a debate, its beginning (four
+    characters or more), or latest.
 
     Example: counterpoint debate "Should we rewrite the billing service in Rust?"
     """
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a character outside the terminal's encoding is no reason to fail
+        if hasattr(stream, "reconfigure"):  # replace characters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
     settings = Settings.read()
     ctx.obj = settings.model_copy(update={"db": db}) if db else settings
@@ -121,28 +122,18 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 
 for command in (
-    *(adopt.adopt, databases.backup, cache.cache, databases.db, debate.debate, demo.demo, debate.fork),
-    *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
-    *(keys.keys, ledger.ledger, models.models, verify.receipt),
-    *(
-        listing.list_debates,
-        listing.recall_debates,
-        steer.delete,
-        steer.intervene,
-        steer.tag,
-        verify.verify,
-        tokens.token,
-        view,
-        watch.watch,
-    ),
-    completion,
+    *(debate.debate, debate.fork, demo.demo, evaluate.evaluate, view, watch.watch),
+    *(listing.list_debates, listing.recall_debates, export.export, export.import_debate, adopt.adopt),
+    *(steer.intervene, steer.tag, steer.delete, ledger.ledger, verify.receipt, verify.verify),
+    *(install, uninstall, doctor.doctor, keys.keys, models.models, tokens.token, completion),
+    *(cache.cache, databases.backup, databases.db),
 ):
     counterpoint.add_command(command)
 
 
 @counterpoint.command()
 @click.option("--http", "address", metavar="HOST:PORT", default="", help="Serve over HTTP instead, at /mcp.")
-@click.option("--stateless", is_flag=True, help="Without sessions: any replica answers any request.")
+@click.option("--stateless", is_flag=True, help="Keep no sessions: any replica can answer any request.")
 @click.pass_obj
 def serve(settings: Settings, address: str, *, stateless: bool) -> None:
     """Serve MCP on stdin and stdout, as `counterpoint` alone does, or over HTTP.
@@ -154,7 +145,8 @@ def serve(settings: Settings, address: str, *, stateless: bool) -> None:
         from server.mcp.stdio import serve_stdio  # noqa: PLC0415  (imports the SDK)
 
         sys.exit(serve_stdio(settings))
-    from server.http_server import serving  # noqa: PLC0415  (likewise, and a web server)
+    with optional_import():
+        from server.http_server import serving  # noqa: PLC0415  (likewise, and a web server)
     from server.startup import log_to_stderr  # noqa: PLC0415
 
     log_to_stderr(settings)
@@ -175,18 +167,18 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """
-    chosen = VIEWS[view]
+    chosen_view = VIEWS[view]
     source = session.run_with_debate(
         settings,
         debate_id,
-        lambda manager, found: queries.load_view_source(manager, found, chosen, is_whole=True),
+        lambda manager, full_id: queries.load_view_source(manager, full_id, chosen_view, is_whole=True),
     )
-    if as_json or not chosen.render:
-        click.echo(session.format_json(chosen.build(source)))
+    if as_json or not chosen_view.render:
+        click.echo(session.format_json(chosen_view.build(source)))
     elif view == "verdict" and not markdown.has_result(source.debate):
-        raise click.ClickException(clean_line(chosen.render(source)))
+        raise click.ClickException(clean_line(chosen_view.render(source)))
     else:
-        text = chosen.render_text(source)
+        text = chosen_view.render_text(source)
         session.print_paged(lambda out: out.print_markdown(text))
 
 
@@ -203,16 +195,16 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
     Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
     """
 
-    async def find_pairs(manager: DebateManager, this_id: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        this = await manager.load(this_id)
+    async def build_pairs(manager: DebateManager, own_id: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        debate = await manager.load(own_id)
         if other_id:
-            other = await manager.load(await queries.find_debate_id(manager, other_id))
-            pair = compare.build_comparison(this, other)
+            other_debate = await manager.load(await queries.find_debate_id(manager, other_id))
+            pair = compare.build_comparison(debate, other_debate)
             return [pair], pair
-        found = await queries.compare_family(manager, this)
-        return found.relatives, compare.build_family(this, *found)
+        family = await queries.compare_family(manager, debate)
+        return family.relatives, compare.build_family(debate, *family)
 
-    pairs, data = session.run_with_debate(settings, debate_id, find_pairs)
+    pairs, data = session.run_with_debate(settings, debate_id, build_pairs)
     if as_json:
         click.echo(session.format_json(data))
         return

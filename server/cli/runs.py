@@ -1,4 +1,4 @@
-"""A debate that a command runs in the foreground: shown, interruptible, and with an exit code."""
+"""Run a debate in the foreground of a command: show it, handle interruption, set the exit code."""
 
 import signal
 import sys
@@ -28,7 +28,7 @@ def run_debate(
     quiet: bool = False,
     makes_database: bool = False,
 ) -> None:
-    """Run a debate and print it; exits with 1 if it is not concluded. `makes_database`: where there is none."""
+    """Run a debate and print it. Exits with 1 if it is not concluded. `makes_database`: create a missing one."""
     from server.cli.live import display as live  # noqa: PLC0415  (imports rich, which other commands need not)
     from server.cli.live import result, run  # noqa: PLC0415
 
@@ -36,14 +36,14 @@ def run_debate(
         click.echo(f"Chaos: {chaos}. Faults are injected; results mean nothing.", err=as_json)
     display = live.LiveDisplay.for_streams(show_turns=not (as_json or quiet), show_bar=not quiet)
     background = fork_for_keys() if display.has_board else None
-    with session.sigterm_as_interrupt() as handled:
+    with session.sigterm_as_interrupt() as signals:
         try:
             operation = partial(run.run_and_display, starter, display, background=background)
             snapshot = session.run_with_manager(settings, operation, chaos, makes_database=makes_database)
         except KeyboardInterrupt:
             hint = CONTINUE_HINT.format(display.snapshot.id) if display.snapshot else ""
             click.echo(f"\nStopped.{hint}", err=True)
-            sys.exit(128 + (handled or [signal.SIGINT])[0])
+            sys.exit(128 + (signals or [signal.SIGINT])[0])
     debate = snapshot.debate
     if as_json:
         summary = {
@@ -57,8 +57,8 @@ def run_debate(
     else:
         result.print_summary(snapshot, display.out)
     if snapshot.status != "concluded":
-        is_told = display.show_turns and display.out.is_terminal and debate.paused
-        reason = "" if is_told else f": {state.status_reason(debate).removesuffix('.')}"
+        is_reason_shown = display.show_turns and display.out.is_terminal and debate.paused
+        reason = "" if is_reason_shown else f": {state.status_reason(debate).removesuffix('.')}"
         text = f"The debate is {snapshot.status}{reason}."
         if snapshot.status in ("paused", "waiting"):
             text += CONTINUE_HINT.format(snapshot.id)
@@ -66,8 +66,8 @@ def run_debate(
 
 
 def fork_for_keys() -> "Background | None":
-    """A process of its own for the debate, if keys can be read: it can be left running."""
+    """Fork a process for the debate if keys can be read, so that `q` can leave the debate running."""
     from server.cli.live import background, keyboard  # noqa: PLC0415  (imports rich)
 
-    found = keyboard.Keyboard.find()
-    return background.fork(found.descriptor) if found else None
+    terminal_keyboard = keyboard.Keyboard.find()
+    return background.fork(terminal_keyboard.descriptor) if terminal_keyboard else None

@@ -14,7 +14,6 @@ import click
 from server.cli.completion import complete_id
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.setup.options import CacheMode
-from server.debate.views import catalog
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
@@ -46,12 +45,12 @@ def run_with_manager(
     of_all: bool = False,
     makes_database: bool = False,
 ) -> T:
-    """Run an operation with a manager that is open only for it, and raise what it raises.
+    """Open a manager, run one operation with it, and close it. Raises what the operation raises.
 
-    It sees the debates of the owner in the settings. `of_all`: those of all owners, for the upkeep of a database.
-    `makes_database`: where there is none; otherwise that is a DebateError.
+    The manager sees the debates of the owner in the settings; with `of_all` those of all owners, for database upkeep.
+    `makes_database`: create a missing database; otherwise a missing one is a DebateError.
     """
-    # It imports the database and the models, which `--help` does not need.
+    # Imported here: it loads the database and the models, which `--help` does not need.
     from server.compose import open_manager  # noqa: PLC0415
     from server.startup import log_to_stderr, require_database  # noqa: PLC0415
 
@@ -72,10 +71,10 @@ def run_with_manager(
 def run_with_debate(
     settings: Settings, debate_id: str, operation: Callable[[DebateManager, str], Coroutine[Any, Any, T]]
 ) -> T:
-    """Run an operation on the debate with this id, or the only one that begins so; on the latest for "".
+    """Run an operation on one debate. `debate_id`: its id, a unique prefix of it, or "" for the latest debate.
 
-    Raises DebateError for what is not possible with what is stored, which is no InvalidRequestError: the command may be
-    written as it should be.
+    An InvalidRequestError of the operation becomes a DebateError (exit code 1, not 2): the command line is right, but
+    the stored debate does not allow the operation.
     """
 
     async def find_and_run(manager: DebateManager) -> T:
@@ -93,19 +92,19 @@ def run_with_debate(
 
 
 def find_root_cause(error: BaseException) -> BaseException:
-    """The first error in the groups that task groups raise."""
+    """The first error inside the exception groups that task groups raise."""
     return find_root_cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 def open_terminal() -> "Terminal":
-    """Stdout, for people. It imports rich, which other commands need not wait for."""
+    """Stdout as a Terminal. It imports rich, which other commands need not wait for."""
     from server.cli.terminal import Terminal  # noqa: PLC0415
 
     return Terminal(sys.stdout)
 
 
 def print_paged(show: "Callable[[Terminal], object]") -> None:
-    """Print for people; what is longer than the window of a terminal goes through PAGER."""
+    """Print for people: on a terminal through PAGER, if the text is longer than the window."""
     out = open_terminal()
     if not out.is_terminal:
         show(out)
@@ -113,30 +112,24 @@ def print_paged(show: "Callable[[Terminal], object]") -> None:
     with out.capture() as captured:
         show(out)
     text = captured.get()
-    if text.count("\n") < out.find_size().lines:
+    if text.count("\n") < out.measure_size().lines:
         click.echo(text, nl=False, color=True)
     else:
         click.echo_via_pager(text, color=True)
 
 
-def format_json(data: Any) -> str:
-    """JSON in the encoding of stdout: other letters than ASCII are escaped if it has none of them."""
-    supports_unicode = "utf" in (sys.stdout.encoding or "").lower()
-    return catalog.format_json(data) if supports_unicode else json.dumps(data, indent=1)
-
-
-def format_json_line(data: Any) -> str:
-    """As `format_json`, on one line."""
-    return json.dumps(data, ensure_ascii="utf" not in (sys.stdout.encoding or "").lower())
+def format_json(data: Any, indent: int | None = 1) -> str:
+    """JSON that stdout can encode: characters outside ASCII are escaped unless stdout has Unicode."""
+    return json.dumps(data, indent=indent, ensure_ascii="utf" not in (sys.stdout.encoding or "").lower())
 
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[list[int]]:
-    """Within it SIGTERM does what Ctrl-C does. Gives the list of the signals that it handled."""
-    handled: list[int] = []
+    """Make SIGTERM act like Ctrl-C while the block runs. Yields the list of the SIGTERMs received."""
+    received: list[int] = []
 
     def handle(signal_number: int, frame: FrameType | None) -> None:
-        handled.append(signal_number)
+        received.append(signal_number)
         handler = signal.getsignal(signal.SIGINT)
         if not callable(handler):  # ignored, as in a background job of a script
             raise KeyboardInterrupt
@@ -144,6 +137,6 @@ def sigterm_as_interrupt() -> Iterator[list[int]]:
 
     previous = signal.signal(signal.SIGTERM, handle)
     try:
-        yield handled
+        yield received
     finally:
         signal.signal(signal.SIGTERM, previous or signal.SIG_DFL)

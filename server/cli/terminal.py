@@ -1,4 +1,4 @@
-"""What the commands print for people: rich's console behind the filter of control characters."""
+"""Output for people: rich's console, with control characters filtered out."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _EMPHASIS = re.compile(
 
 
 class Terminal(Console):
-    """A console that shows foreign text and never obeys it.
+    """A console that is safe for untrusted text.
 
     Control characters are removed from everything that is printed, and rich's own mark-up, emoji codes,
     highlighting and links are off. Anything but a capable terminal gets plain text.
@@ -52,10 +52,10 @@ class Terminal(Console):
         self.fit_width()
 
     def fit_width(self) -> None:
-        """Take the width of the window, which may have changed."""
-        self.width = min(max(self.find_size().columns, MIN_WIDTH), MAX_WIDTH)
+        """Read the width of the window again: it may have changed."""
+        self.width = min(max(self.measure_size().columns, MIN_WIDTH), MAX_WIDTH)
 
-    def find_size(self) -> os.terminal_size:
+    def measure_size(self) -> os.terminal_size:
         """Columns and lines of the window; those of a pipe are COLUMNS and LINES, or 80 and 24."""
         try:
             own_size = os.get_terminal_size(self.file.fileno())
@@ -87,7 +87,7 @@ class Terminal(Console):
     ) -> None:
         """Print text as one paragraph wrapped at words, with `lead` before it and as many spaces below that.
 
-        lead_style: of the lead alone; `style` is that of the whole. repeat_lead: `lead` before each line.
+        style: for the whole paragraph. lead_style: for the lead alone. repeat_lead: print `lead` before each line.
         """
         margin = cell_len(lead)
         below = lead if repeat_lead else " " * margin
@@ -103,18 +103,18 @@ class Terminal(Console):
         self.print_line(block)
 
     def print_rows(self, table: Sequence[Sequence[str]]) -> None:
-        """Print rows in columns, the first of which names each; on a terminal the last stands below the others."""
+        """Print rows in columns. On a terminal the last cell of a row stands below the others."""
         widths = [min(max(map(cell_len, column)), MAX_COLUMN_WIDTH) for column in zip(*table, strict=True)]
-        for *cells, last in table:
+        for *cells, last_cell in table:
             padded = [
                 cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=False)
             ]
             if self.is_terminal:
                 lead = f"{padded[0]}{GAP}"
                 self.print_wrapped(GAP.join(padded[1:]).rstrip(), lead, lead_style="bold")
-                self.print_wrapped(last, " " * cell_len(lead))
+                self.print_wrapped(last_cell, " " * cell_len(lead))
             else:
-                self.print_line(GAP.join([*padded, last]))
+                self.print_line(GAP.join([*padded, last_cell]))
 
     def print_heading(self, text: str, level: int, indent: int = 0, style: str = "bold") -> None:
         self.print_wrapped(text, " " * indent, style)
@@ -146,13 +146,13 @@ class Terminal(Console):
 def parse_emphasis(line: str) -> Text:
     """A line of Markdown with bold and italic text styled; no other mark-up is read."""
     text, end = Text(), 0
-    for found in _EMPHASIS.finditer(line):
-        kind = found.lastgroup or ""
-        text.append(line[end : found.start()]).append(found[kind], style=kind)
-        end = found.end()
+    for match in _EMPHASIS.finditer(line):
+        kind = match.lastgroup or ""
+        text.append(line[end : match.start()]).append(match[kind], style=kind)
+        end = match.end()
     return text.append(line[end:])
 
 
 def quote_words(text: str) -> str:
-    """What models or callers wrote, between quotation marks on one line. A terminal knows no Markdown to disarm."""
+    """Foreign text in quotation marks, on one line. Its Markdown is not escaped: a terminal does not render any."""
     return unescape_markup(quote_heading(text))

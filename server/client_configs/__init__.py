@@ -1,1 +1,1 @@
-"""Configurations of MCP clients: where they lie, what they look like, and how an entry is added or removed."""
+"""Configurations of MCP clients: where they are, what they look like, and how an entry is added or removed."""

@@ -1,4 +1,4 @@
-"""The clients that can be set up: a row for each, with where its configuration lies and what an entry looks like."""
+"""The clients that can be set up: for each, the place of its configuration and the shape of an entry."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from server.client_configs.launch import SERVER_NAME, LaunchCommand
 Entry = dict[str, Any]
 BuildEntry = Callable[[LaunchCommand, Mapping[str, str]], Entry]
 
-TIMEOUT = 300  # seconds for a call of a tool, for clients that have to be told
+TIMEOUT = 300  # seconds for a call of a tool, for clients with a shorter default
 START_TIMEOUT = 60
 
 USERS_OWN = ("required", "startup_timeout_sec", "tool_timeout_sec", "timeout")
@@ -31,17 +31,17 @@ def build_typed_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
 
 
 def build_codex_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
-    """Codex passes on variables that are named, and has no references.
+    """An entry for Codex, which passes on variables by name and has no references.
 
-    `codex exec` does not wait for servers, and would see no tools, unless they are required. A first start by uvx takes
-    longer than the 10 s that Codex gives it.
+    `codex exec` waits only for required servers; without that it would see no tools. A first start by uvx takes longer
+    than the 10 s that Codex allows by default.
     """
     values = {name: value for name, value in env.items() if value}
-    named = [name for name, value in env.items() if not value]
-    passed_on = {"env_vars": named} if named else {}
+    names = [name for name, value in env.items() if not value]
+    variables = {"env_vars": names} if names else {}
     return {
         **build_entry(launch, values),
-        **passed_on,
+        **variables,
         "required": True,
         "startup_timeout_sec": START_TIMEOUT,
         "tool_timeout_sec": TIMEOUT,
@@ -70,9 +70,9 @@ def build_goose_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
 
 
 def find_claude_desktop_config() -> Path:
-    """Windows' installer since 2026 gives the program a folder of its own below its package's.
+    """The file of Claude Desktop. On Windows, the installer since 2026 keeps it below the folder of its package.
 
-    Raises ValueError where there are two.
+    Raises ValueError if there are two such packages.
     """
     if sys.platform == "win32":
         packages = sorted((Path(os.environ.get("LOCALAPPDATA", "")) / "Packages").glob("Claude_*"))
@@ -123,32 +123,32 @@ class Client:
     find_user_file: Callable[[], Path]
     project_file: str = ""  # relative to the project's folder; "" where the client has none
     reference: str | None = None
-    """To a variable of the client's environment, by `{name}`; "" where its name is enough; None: there is none."""
+    """How the file refers to a variable `{name}` of the environment; "" if its name is enough; None if it cannot."""
 
     servers: tuple[str, ...] = ("mcpServers",)
     syntax: Syntax = "json"
     build_entry: BuildEntry = build_entry
-    is_listed: bool = False  # servers are a list, with their names in them
-    new_file: str = ""  # what a new file begins as
-    other_name: str = ""  # under which the client reads the file too
-    remark: str = ""  # what else it takes to see the tools
+    is_listed: bool = False  # servers are a list of objects with names
+    new_file: str = ""  # the content of a new file
+    other_name: str = ""  # another file name that the client reads
+    remark: str = ""  # what else a user has to do to see the tools
 
     @property
     def entry_path(self) -> tuple[str, ...]:
-        """Where the entry stands in the configuration."""
+        """The keys that lead to the entry in the configuration."""
         return (*self.servers, SERVER_NAME)
 
     def find_file(self, folder: Path | None) -> Path:
-        """The file of the project in a folder, or the user's. Raises ValueError where there are two."""
+        """The project's file in a folder, or the user's file. Raises ValueError if there are two."""
         path = folder / self.project_file if folder else self.find_user_file()
-        other = path.with_name(self.other_name) if self.other_name else path
-        if other == path or not other.exists():
+        other_path = path.with_name(self.other_name) if self.other_name else path
+        if other_path == path or not other_path.exists():
             return path
         if path.exists():
             raise ValueError(
-                f"{path} and {other} are both there, and {self.title} reads both. Make one of them"
+                f"{path} and {other_path} are both there, and {self.title} reads both. Make one of them"
             )
-        return other
+        return other_path
 
 
 CLIENTS = {

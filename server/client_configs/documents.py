@@ -1,7 +1,7 @@
-"""Texts of configurations, in the syntaxes that clients use, with one entry set or removed.
+"""Sets or removes one entry in the text of a configuration: JSON with or without comments, TOML or YAML.
 
-Everything else stays, comments included: JSON and JSON with comments, TOML, YAML. What was changed is read again: where
-anything else would come out differently, it is refused. Texts that are nested too deeply raise RecursionError.
+Everything else stays, comments included. The changed text is read again, and refused if anything else differs. A text
+that is nested too deeply raises RecursionError.
 """
 
 import json
@@ -16,27 +16,25 @@ Syntax = Literal["json", "toml", "yaml"]
 Entry = Mapping[str, Any]
 Edit = Callable[[Any], None]
 
-MOST_BYTES = 32 * 1024 * 1024  # of a file
+MAX_BYTES = 32 * 1024 * 1024  # of a file
 
 
 def read_entry(text: str, syntax: Syntax, path: Sequence[str]) -> dict[str, Any] | None:
-    """The entry at this path; None where there is none.
+    """The entry at this path; None if there is none.
 
-    Raises ValueError, with the reason, for a text that is no configuration of this shape.
+    Raises ValueError, with the reason, if the text is not a configuration of this shape.
     """
     at: Any = parse(text, syntax)
     if not isinstance(at, dict):
         raise ValueError("it is no object")  # noqa: TRY004  (of the text)
     for depth, key in enumerate(path):
-        if at is None:  # as in YAML
+        if at is None:  # an empty key in YAML
             return None
-        if isinstance(at, list):  # of servers with names
-            named = [one for one in at if isinstance(one, dict) and one.get("name") == key]
-            if len(named) > 1:
-                raise ValueError(f'it has two servers with the name "{key}"')
-            if not named:
-                return None
-            at = {key: named[0]}
+        if isinstance(at, list):
+            if syntax == "toml":  # no client reads a list there
+                parent = ".".join(path[:depth])
+                raise ValueError(f"it has [[{parent}]], a list, where a table [{parent}.{key}] belongs")
+            at = find_server(at, key)
         if not isinstance(at, dict):
             raise ValueError(f'it has no object under "{".".join(path[:depth])}"')  # noqa: TRY004
         if key not in at:
@@ -47,16 +45,24 @@ def read_entry(text: str, syntax: Syntax, path: Sequence[str]) -> dict[str, Any]
     return at
 
 
+def find_server(servers: Sequence[Any], name: str) -> dict[str, Any]:
+    """{name: server} for the server of this name in a list; {} if there is none. Raises ValueError if there are two."""
+    matches = [server for server in servers if isinstance(server, dict) and server.get("name") == name]
+    if len(matches) > 1:
+        raise ValueError(f'it has two servers with the name "{name}"')
+    return dict.fromkeys([name], matches[0]) if matches else {}
+
+
 def check_file(path: Path) -> None:
-    """Raises ValueError for what is no file of a configuration. A pipe would be read for ever."""
+    """Raises ValueError for anything but a file of normal size. A pipe, for example, would be read for ever."""
     if not path.is_file():
         raise ValueError("it is a link to nothing" if path.is_symlink() else "it is no file")
-    if path.stat().st_size > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES >> 20} MB")
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES >> 20} MB")
 
 
 def parse(text: str, syntax: Syntax) -> Any:
-    """Plain data. Raises ValueError with the place of what cannot be read."""
+    """Parse a text into plain data. Raises ValueError with the place of an error."""
     if not text.strip():
         return {}
     if syntax == "json":
@@ -88,30 +94,30 @@ def parse(text: str, syntax: Syntax) -> Any:
 def set_entry(
     text: str, syntax: Syntax, path: Sequence[str], entry: Entry, *, is_listed: bool = False
 ) -> str:
-    """The text with this entry. `is_listed`: in a list of servers with names. Raises as `read_entry`."""
+    """The text with this entry. `is_listed`: servers are a list of objects with names. Raises as `read_entry`."""
     read_entry(text, syntax, path)
 
-    def put(document: Any) -> None:
+    def write_entry(document: Any) -> None:
         at = document
         for key in path[:-1]:
             if at.get(key) is None:
                 at[key] = [] if is_listed else {}
             at = at[key]
         if isinstance(at, list):
-            drop_named(at, path[-1])
+            remove_server(at, path[-1])
             at.append({"name": path[-1], **entry})
         else:
             at[path[-1]] = dict(entry)
 
     if syntax == "json":
-        new = jsonc.set_member(text if text.strip() else "{}\n", path, entry)
+        new_text = jsonc.set_member(text if text.strip() else "{}\n", path, entry)
     else:
-        new = edit(text, syntax, put)
-    return confirm(new, text, syntax, path, entry)
+        new_text = edit(text, syntax, write_entry)
+    return confirm(new_text, text, syntax, path, entry)
 
 
 def remove_entry(text: str, syntax: Syntax, path: Sequence[str]) -> str:
-    """The text without the entry; as it is where there is none. Raises as `read_entry`."""
+    """The text without the entry; unchanged if there is none. Raises as `read_entry`."""
     if read_entry(text, syntax, path) is None:
         return text
 
@@ -120,42 +126,42 @@ def remove_entry(text: str, syntax: Syntax, path: Sequence[str]) -> str:
         for key in path[:-1]:
             at = at[key]
         if isinstance(at, list):
-            drop_named(at, path[-1])
+            remove_server(at, path[-1])
         else:
             del at[path[-1]]
 
-    new = jsonc.remove_member(text, path) if syntax == "json" else edit(text, syntax, drop)
-    return confirm(new, text, syntax, path, None)
+    new_text = jsonc.remove_member(text, path) if syntax == "json" else edit(text, syntax, drop)
+    return confirm(new_text, text, syntax, path, None)
 
 
-def confirm(new: str, old: str, syntax: Syntax, path: Sequence[str], entry: Entry | None) -> str:
-    """The new text. Raises ValueError where it says anything else than the old one with the entry, or without it."""
-    found = read_entry(new, syntax, path)
-    is_there = found == entry or (entry is not None and found == {"name": path[-1], **entry})
-    if not is_there or leave_out(parse(new, syntax), path) != leave_out(parse(old, syntax), path):
+def confirm(new_text: str, old_text: str, syntax: Syntax, path: Sequence[str], entry: Entry | None) -> str:
+    """The new text. Raises ValueError unless it differs from the old one by exactly the entry."""
+    entry_found = read_entry(new_text, syntax, path)
+    is_there = entry_found == entry or (entry is not None and entry_found == {"name": path[-1], **entry})
+    if not is_there or leave_out(parse(new_text, syntax), path) != leave_out(parse(old_text, syntax), path):
         raise ValueError("it is written in a way in which one entry cannot be changed without others")
-    return new
+    return new_text
 
 
 def leave_out(at: Any, path: Sequence[str]) -> Any:
-    """Plain data without the entry, and without what only held it; a copy, as aliases of YAML share an object."""
-    key, rest = path[0], path[1:]
+    """Plain data without the entry and without empty parents. It is a copy, because YAML aliases share an object."""
+    key, inner_path = path[0], path[1:]
     if isinstance(at, list):
-        return [one for one in at if not (isinstance(one, dict) and one.get("name") == key)]
-    left = dict(at or {})
-    held = left.pop(key, None)
-    inner = leave_out(held, rest) if rest else None
-    return left | ({key: inner} if inner else {})
+        return [server for server in at if not (isinstance(server, dict) and server.get("name") == key)]
+    remaining = dict(at or {})
+    value = remaining.pop(key, None)
+    inner = leave_out(value, inner_path) if inner_path else None
+    return remaining | ({key: inner} if inner else {})
 
 
-def drop_named(servers: list[Any], name: str) -> None:
+def remove_server(servers: list[Any], name: str) -> None:
     for position in reversed(range(len(servers))):
         if isinstance(servers[position], dict) and servers[position].get("name") == name:
             del servers[position]
 
 
 def edit(text: str, syntax: Syntax, change: Edit) -> str:
-    """The text after a change of its document, by a library that keeps comments and order."""
+    """Change the document of a text with a library that keeps comments and order."""
     if syntax == "toml":
         import tomlkit  # noqa: PLC0415
 
@@ -166,8 +172,8 @@ def edit(text: str, syntax: Syntax, change: Edit) -> str:
 
     yaml = YAML()
     yaml.preserve_quotes = True
-    loaded = yaml.load(text)
-    document_ = {} if loaded is None else loaded
+    content = yaml.load(text)
+    document_ = {} if content is None else content
     change(document_)
     out = StringIO()
     yaml.dump(document_, out)

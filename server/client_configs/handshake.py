@@ -1,4 +1,4 @@
-"""A server started as a client would, to see whether it answers."""
+"""Starts a server as a client would, to check whether it answers."""
 
 import os
 import tempfile
@@ -10,7 +10,7 @@ import anyio
 from server.debate.facts.text import clean_line
 from server.settings import PREFIX
 
-TIMEOUT = 20.0  # seconds for a server started as a child: the first start on a slow disk takes some
+TIMEOUT = 20.0  # seconds: a first start on a slow disk takes several
 
 
 class HandshakeError(Exception):
@@ -20,10 +20,9 @@ class HandshakeError(Exception):
 async def count_tools(
     command: str, arguments: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[int, float]:
-    """(the tools that it offers, seconds from start to end). It resumes no debates and runs no hooks.
+    """(number of tools, seconds from start to end). The server resumes no debates and runs no hooks.
 
-    Raises:
-        HandshakeError: it did not start, or did not answer in time.
+    Raises HandshakeError if it did not start, or did not answer in time.
     """
     from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415  (slow)
 

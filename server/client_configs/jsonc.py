@@ -1,4 +1,4 @@
-"""Members of objects in JSON with comments: set and removed in the text, so that all else stays as it is."""
+"""Sets and removes members of objects in the text of JSON with comments, so that everything else stays as it is."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 Object = dict[str, Any]
 
 _STRING = r'"(?:\\.|[^"\\])*"'
-_COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"  # in one way only: several in a row stay quick
+_COMMENT = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/"  # matches in one way only: no backtracking over many comments
 _NOT_JSON = re.compile(rf"({_STRING})|{_COMMENT}|,(?=(?:\s|{_COMMENT})*[}}\]])", re.DOTALL)
 _SPACE = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
@@ -25,44 +25,44 @@ class Member:
 
 
 def blank(text: str) -> str:
-    """The text as plain JSON of the same length: spaces in place of comments and of commas before an end."""
-    return _NOT_JSON.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+    """The text as plain JSON of the same length: spaces replace comments and trailing commas."""
+    return _NOT_JSON.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def parse(text: str) -> Any:
-    """The value. Raises json.JSONDecodeError, with the place in the text as it is, or ValueError for a doubled key."""
+    """Parse a text. Raises json.JSONDecodeError, with the place in the text, or ValueError for a double key."""
     return json.loads(blank(text), object_pairs_hook=_build_object)
 
 
 def _build_object(members: list[tuple[str, Any]]) -> Object:
-    found = dict[str, Any]()
+    members_by_key = dict[str, Any]()
     for key, value in members:
-        if key in found:
+        if key in members_by_key:
             raise ValueError(
                 f"{json.dumps(key)[:60]} stands twice in one object: programs differ in which they take"
             )
-        found[key] = value
-    return found
+        members_by_key[key] = value
+    return members_by_key
 
 
 def set_member(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with the value at this path. Objects on the way are made; the text has to be an object."""
+    """The text with the value at this path. Missing objects on the way are added; the text has to be an object."""
     plain, unit = blank(text), _find_unit(text)
     start = _skip(plain, 0)
     for depth, key in enumerate(path):
         members = list_members(plain, start)
-        found = next((member for member in members if member.key == key), None)
-        if found is None:
+        member = next((row for row in members if row.key == key), None)
+        if member is None:
             entry = f"{_dump(key, unit, depth)}: {_dump(_nest(path[depth + 1 :], value), unit, depth + 1)}"
             return _insert(text, plain, start, members, entry, unit * (depth + 1))
-        start = found.value
+        start = member.value
         if depth == len(path) - 1:
-            return text[:start] + _dump(value, unit, len(path)) + text[found.end :]
+            return text[:start] + _dump(value, unit, len(path)) + text[member.end :]
     return text
 
 
 def remove_member(text: str, path: Sequence[str]) -> str:
-    """The text without the member at this path; as it is where there is none."""
+    """The text without the member at this path; unchanged if there is none."""
     plain = blank(text)
     start, members, position = _skip(plain, 0), list[Member](), 0
     for key in path:
@@ -87,7 +87,7 @@ def remove_member(text: str, path: Sequence[str]) -> str:
 
 
 def list_members(plain: str, start: int) -> list[Member]:
-    """The members of the object that begins here, in a text without comments. Raises ValueError where none does."""
+    """The members of the object that begins at `start`, in a text without comments. Raises ValueError if none does."""
     if plain[start : start + 1] != "{":
         raise ValueError(f"it has no object at character {start + 1}")
     members: list[Member] = []
@@ -104,26 +104,26 @@ def list_members(plain: str, start: int) -> list[Member]:
 
 
 def _skip(plain: str, at: int) -> int:
-    """Where the next thing stands that is not white space."""
-    found = _SPACE.match(plain, at)
-    return found.end() if found else at
+    """The position of the next character that is not white space."""
+    match = _SPACE.match(plain, at)
+    return match.end() if match else at
 
 
 def _insert(text: str, plain: str, start: int, members: Sequence[Member], entry: str, margin: str) -> str:
-    """The text with an entry behind the last member of an object, and behind what is remarked on that."""
+    """The text with an entry after the last member of an object, and after the comment on that member."""
     if not members:
         end = _skip(plain, start + 1)
-        kept = text[start + 1 : end].rstrip()  # comments
-        return f"{text[: start + 1]}{kept}\n{margin}{entry}\n{_margin_of(text, start)}{text[end:]}"
-    last = members[-1].end
-    behind = re.match(rf"(\s*,)?([ \t]*(?:{_COMMENT}))?", text[last:], re.DOTALL)
+        comments = text[start + 1 : end].rstrip()  # comments
+        return f"{text[: start + 1]}{comments}\n{margin}{entry}\n{_margin_of(text, start)}{text[end:]}"
+    last_end = members[-1].end
+    behind = re.match(rf"(\s*,)?([ \t]*(?:{_COMMENT}))?", text[last_end:], re.DOTALL)
     comma, remark = (behind[1] or "", behind[2] or "") if behind else ("", "")
-    rest = text[last + len(comma) + len(remark) :]
-    return f"{text[:last]}{comma or ','}{remark}\n{margin}{entry}{',' if comma else ''}{rest}"
+    remainder = text[last_end + len(comma) + len(remark) :]
+    return f"{text[:last_end]}{comma or ','}{remark}\n{margin}{entry}{',' if comma else ''}{remainder}"
 
 
 def _margin_of(text: str, at: int) -> str:
-    """The white space before the line in which this stands."""
+    """The indentation of the line with this position."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip())]
 
@@ -140,6 +140,6 @@ def _dump(value: Any, unit: str, depth: int) -> str:
 
 
 def _find_unit(text: str) -> str:
-    """What the file is indented by."""
-    found = re.search(r"\{[^\n]*\n(?:\s*//[^\n]*\n)*([ \t]+)\S", text)
-    return found[1] if found else "  "
+    """The indentation of one level in the file."""
+    match = re.search(r"\{[^\n]*\n(?:\s*//[^\n]*\n)*([ \t]+)\S", text)
+    return match[1] if match else "  "

@@ -20,20 +20,20 @@ class LaunchCommand(NamedTuple):
 
 
 SHARED_COMMAND = LaunchCommand("uvx", (PACKAGE,))
-"""For files that a team shares: a path of one machine would be wrong on the next."""
+"""For files that a team shares: a path on one machine would be wrong on another."""
 
 
-def find_launch_command(argv0: str = "") -> LaunchCommand:
-    """An absolute path, because clients start programs without the user's PATH."""
+def choose_launch_command(argv0: str = "") -> LaunchCommand:
+    """The command that starts this server, with an absolute path: clients do not have the user's PATH."""
     release = package_version(missing="")
     suffix = ".exe" if os.name == "nt" else ""
     running = Path(argv0 or sys.argv[0]).absolute()
-    installed = Path(sys.executable).parent / f"{SERVER_NAME}{suffix}"
-    for script in (running, running.with_suffix(suffix), installed):
+    own_command = Path(sys.executable).parent / f"{SERVER_NAME}{suffix}"
+    for script in (running, running.with_suffix(suffix), own_command):
         if script.stem in (SERVER_NAME, PACKAGE) and script.is_file():
             uvx = shutil.which("uvx")
             if uvx and {"archive-v0", "environments-v2"} & set(script.parts):
-                # The script is in uvx's cache, which is emptied now and then.
+                # The script is in uvx's cache, which may be emptied at any time.
                 return LaunchCommand(uvx, (f"{PACKAGE}@{release}" if release else PACKAGE,))
             return LaunchCommand(str(script))
     environment = {} if release else {"PYTHONPATH": str(Path(__file__).parents[2])}

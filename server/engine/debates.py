@@ -28,23 +28,25 @@ from server.debate.interventions.registry import BY_NAME, build_intervention
 from server.debate.interventions.revise_positions import RevisePositions
 from server.debate.machine.decide import next_round
 from server.debate.records.bounds import check_contribution
-from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
+from server.debate.rules.caller_code import NO_CODE, CallerCode
 from server.debate.views.state import StoredDebate
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.leases import Leases
+from server.engine.database.memory import record_and_withdraw
+from server.engine.database.opening import open_debate
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.store import DebateStore
 from server.engine.driver import DebateDriver, OnChange
-from server.engine.model_calls import LEEWAY, ModelCaller
+from server.engine.model_calls import ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
 from server.engine.setups import SetupPlanner
 from server.models.client import DEFAULT_TERMS, NOBODY, ClientModel, ClientTerms, Guest
 from server.redaction import MODEL_FIELDS, redact_model
 from server.signing import Signer
-from storage.contract import LOCAL_OWNER
-from storage.contract.journal import Journal
+from storage import LOCAL_OWNER
+from storage.storage import Storage
 
 
 def utc_now() -> datetime:
@@ -52,9 +54,9 @@ def utc_now() -> datetime:
 
 
 class DebateManager:
-    """One for each process: `async with DebateManager(journal, planner) as manager`.
+    """One for each process: `async with DebateManager(storage, planner) as manager`.
 
-    `planner`: what debates can use. `owner_running`: see `DebateDriver`; `leeway`: see `ModelCaller`. `actor`: who asks
+    `planner`: what debates can use. `owner_running`: see `DebateDriver`. `actor`: who asks
     for it, for the record. `wait`: the most seconds to wait for a result; `on_change`: awaited meanwhile.
 
     Raises:
@@ -67,24 +69,23 @@ class DebateManager:
 
     def __init__(
         self,
-        journal: Journal,
+        storage: Storage,
         planner: SetupPlanner,
         *,
         clock: Callable[[], datetime] = utc_now,
         daily_limits: DailyLimits = NO_LIMITS,
         owner_limits: DailyLimits = NO_LIMITS,
         owner_running: int = 0,
-        leeway: float = LEEWAY,
         signer: Signer | None = None,
         client_terms: ClientTerms = DEFAULT_TERMS,
     ) -> None:
         self.planner, self.environ = planner, planner.environ
         self.clock, self.client_terms = clock, client_terms
         self.signing_limiter = anyio.CapacityLimiter(1)  # threads that compute hold up the event loop
-        self.leases = Leases(journal, clock)
-        self.daily_budget = DailyBudget(journal, self.leases, daily_limits, owner_limits)
+        self.leases = Leases(storage.leases, clock)
+        self.daily_budget = DailyBudget(storage.spending, self.leases, daily_limits, owner_limits)
         self.holder = self.leases.holder  # names this process in leases and claims
-        self.store = DebateStore(journal, clock, signer)
+        self.store = DebateStore(storage, clock, signer)
         self.held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
         self.asked = dict[
             tuple[str, str], float
@@ -92,7 +93,7 @@ class DebateManager:
         self._text_listeners, self._before_steps = list[OnDebateText](), list[BeforeStep]()
         self._tasks = tasks = BackgroundTasks()
         self.start_task, self.keep_running = tasks.start, tasks.keep_running  # until the manager closes
-        caller = ModelCaller(planner.models, planner.research, leeway)
+        caller = ModelCaller(planner.models, planner.research)
         self._turnstile = caller.turnstile
         listeners = (self._text_listeners, self._before_steps)
         runner = Runner(self.store, caller, self.daily_budget, self.leases.has_lease, *listeners)
@@ -120,7 +121,6 @@ class DebateManager:
         await self._tasks.__aexit__()
 
     async def load(self, debate_id: str) -> DebateSnapshot:
-        """The debate as it is stored; as `DebateStore.load`."""
         return await self.store.load(debate_id)
 
     async def start(
@@ -139,7 +139,7 @@ class DebateManager:
         """
         await self._turnstile.enter()
         ledger = self.store.name_ledger(self.store.owner or LOCAL_OWNER)
-        setup = await self.planner.plan(request, self.store.journal, ledger)
+        setup = await self.planner.plan(request, self.store.storage.ledger, ledger)
         identity = repeats.build_identity(joins, start=request)
         return await self._create(setup, (), actor, code, identity, guest, hold=hold)
 
@@ -155,8 +155,8 @@ class DebateManager:
 
     def release(self, debate_id: str) -> None:
         """End the hold of a debate that was started with `hold`."""
-        if held := self.held.pop(debate_id, None):
-            held.set()
+        if hold := self.held.pop(debate_id, None):
+            hold.set()
 
     async def wait_for_positions(
         self, snapshot: DebateSnapshot, *, wait: float, on_change: OnChange = None
@@ -197,14 +197,16 @@ class DebateManager:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = await self.load(debate_id)
         ledger = self.store.name_ledger(parent.owner)
-        setup, inherited = await self.planner.plan_fork(parent, at_round, changes, self.store.journal, ledger)
+        setup, inherited_events = await self.planner.plan_fork(
+            parent, at_round, changes, self.store.storage.ledger, ledger
+        )
         identity = repeats.build_identity(joins, fork=debate_id, at_round=at_round, changes=changes)
-        return await self._create(setup, inherited, actor, code, identity, guest, parent)
+        return await self._create(setup, inherited_events, actor, code, identity, guest, parent)
 
     async def _create(
         self,
         setup: Opened,
-        inherited: Sequence[Event],
+        inherited_events: Sequence[Event],
         actor: str,
         code: CallerCode,
         identity: repeats.RequestIdentity | None,
@@ -218,7 +220,9 @@ class DebateManager:
         check_contribution([setup], actor)
         await guest.approve(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
-            snapshot = await self.store.open((setup, *inherited), actor, identity, made_from=parent)
+            snapshot = await open_debate(
+                self.store, (setup, *inherited_events), actor, identity, made_from=parent
+            )
         if code:
             self._driver.code[snapshot.id] = code
         if guest.client:
@@ -238,23 +242,23 @@ class DebateManager:
         snapshot = await self._load_current(debate_id)
         if snapshot.debate.ended:
             return snapshot
-        following = next_round(snapshot.debate)
-        problem = f"Round {expected_round} cannot run yet: pass round={following}, the next one."
-        require(expected_round <= following, problem)
-        if 0 < expected_round < following or not self._driver.can_run(snapshot):
+        round_number = next_round(snapshot.debate)
+        problem = f"Round {expected_round} cannot run yet: pass round={round_number}, the next one."
+        require(expected_round <= round_number, problem)
+        if 0 < expected_round < round_number or not self._driver.can_run(snapshot):
             return snapshot
         snapshot = await self.store.claim(debate_id)
-        run = self._driver.ensure_running(snapshot, following)
-        return await self._driver.wait(run, wait, on_change, through_round=following)
+        run = self._driver.ensure_running(snapshot, round_number)
+        return await self._driver.wait(run, wait, on_change, through_round=round_number)
 
     async def follow(self, debate_id: str, *, wait: float, on_change: OnChange = None) -> DebateSnapshot:
         """Wait while this or another process runs the debate."""
-        until = anyio.current_time() + wait
-        if held := self.held.get(debate_id):
+        deadline = anyio.current_time() + wait
+        if hold := self.held.get(debate_id):
             await self.load(debate_id)  # it may be another's
             with anyio.move_on_after(wait):
-                await held.wait()
-        wait = max(until - anyio.current_time(), 0)
+                await hold.wait()
+        wait = max(deadline - anyio.current_time(), 0)
         run = self._driver.find_run_to_end(debate_id, self.store.owner)
         snapshot = run.snapshot if run else await self._load_current(debate_id)
         if snapshot.status == "waiting" and self._driver.can_run(snapshot):  # of a round that is stepped
@@ -266,7 +270,7 @@ class DebateManager:
     def run_to_end(self, snapshot: DebateSnapshot) -> None:
         """Run a debate to its end, even one that was opened to be stepped, unless it waits for somebody."""
         self.release(snapshot.id)
-        if self._driver.can_run(snapshot) and not self.store.journal.is_read_only:
+        if self._driver.can_run(snapshot) and not self.store.storage.is_read_only:
             self._driver.ensure_running(snapshot, TO_END)
 
     async def submit(
@@ -396,7 +400,7 @@ class DebateManager:
             events = [redact_model(event, MODEL_FIELDS) for event in built]
             check_contribution(events, actor)
             with anyio.CancelScope(shield=True):  # a cancelled caller does not undo what was recorded
-                snapshot = await self.store.record(snapshot, events, actor)
+                snapshot = await record_and_withdraw(self.store, snapshot, events, actor)
             if snapshot.ends_with(events[-1]):
                 break
         return snapshot, intervention.effect

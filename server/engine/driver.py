@@ -14,7 +14,7 @@ import anyio
 
 from server.background_tasks import BackgroundTasks
 from server.debate.machine.decide import awaits_client
-from server.debate.rules.advance import NO_CODE, CallerCode
+from server.debate.rules.caller_code import NO_CODE, CallerCode
 from server.debate.views.state import StoredDebate
 from server.engine.database.errors import DatabaseUnavailableError, StorageUnavailableError
 from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
@@ -62,7 +62,7 @@ class DebateDriver:
         self.queues = defaultdict[str, list[Run]](list)  # runs that wait for their turn, by owner
         self.is_ending = False
         self._questions = set[anyio.CancelScope]()  # that somebody waits for an answer to
-        self.presence = DatabasePresence(store.journal, self.stop_all)
+        self.presence = DatabasePresence(store.storage, self.stop_all)
         self.presence.loss_listeners.append(self.notify_all)
         self.presence.return_listeners.append(self.forget_troubles)
         store.listeners.append(self.update)
@@ -95,7 +95,7 @@ class DebateDriver:
             run.wake()
 
     def can_run(self, snapshot: DebateSnapshot) -> bool:
-        """Whether a debate goes on without anybody's turn, those of clients' models apart that are lent now."""
+        """Whether a debate can go on now: it waits for nobody, or only for the model of a client that is here."""
         if snapshot.status != "waiting":
             return snapshot.status == "running"
         client = self.clients.get(snapshot.id)
@@ -117,9 +117,9 @@ class DebateDriver:
     async def find_runs(self, owner: str | None) -> set[str]:
         """Ids of the debates that this or another process runs now."""
         holders, own = await self.leases.find_holders(owner), self.leases.holder
-        others = {debate_id for debate_id, holder in holders.items() if holder != own}
-        here = {debate_id for debate_id in self.runs if self.is_running_for(owner, debate_id)}
-        return others | {debate_id for debate_id in here if not self.runs[debate_id].is_finished}
+        other_ids = {debate_id for debate_id, holder in holders.items() if holder != own}
+        own_ids = {debate_id for debate_id in self.runs if self.is_running_for(owner, debate_id)}
+        return other_ids | {debate_id for debate_id in own_ids if not self.runs[debate_id].is_finished}
 
     def is_working(self, debate_id: str) -> bool:
         """Whether this process runs the debate now, or waits for its lease."""
@@ -127,7 +127,7 @@ class DebateDriver:
         return run is not None and not run.is_finished
 
     def find_holdup(self, stored: StoredDebate) -> str:
-        """What a debate waits for, other than answers, where it is run here; "" for nothing."""
+        """What keeps a debate that is run here from going on, other than missing answers; "" for nothing."""
         run = self.runs.get(stored.id)
         if run and run.trouble:
             return "Waiting for the database"
@@ -158,7 +158,7 @@ class DebateDriver:
                 self._questions.discard(scope)
 
     def forget_troubles(self) -> None:
-        """The database is there again: what could not be recorded is about to be."""
+        """The database is there again, so the errors of its absence no longer hold: what waited is recorded now."""
         self.failures.clear()
         for run in self.runs.values():
             run.trouble = None
@@ -194,6 +194,7 @@ class DebateDriver:
         except Exception as error:  # noqa: BLE001  (raised again in every watcher)
             run.error = self.failures[debate_id] = error
         finally:
+            # Before the lease is released: whoever asks for the debate from now on gets a new run.
             del self.runs[debate_id]
             if run.snapshot.debate.ended:
                 self.code.pop(debate_id, None)
@@ -204,13 +205,13 @@ class DebateDriver:
                 await self.leases.release(debate_id)
             self.announce_end()
             if run.snapshot.debate.ended:  # after the last write
-                self.store.journal.checkpoint_soon()
+                self.store.storage.checkpoint_soon()
 
     async def drive_under_lease(self, run: Run, is_new: bool) -> None:
         """Run a debate for as long as this process has its lease; follow it for a moment while another has it."""
         debate_id = run.snapshot.id
         if not await self.acquire(run):
-            await self.wait_for_change(debate_id)
+            await anyio.sleep(POLL_INTERVAL)
             await self.store.refresh(run.snapshot)
             run.trouble = None
             return
@@ -230,30 +231,31 @@ class DebateDriver:
     async def acquire(self, run: Run) -> bool:
         """Whether this process has the lease of a debate now, after waiting until its owner may have another one run.
 
-        A mirror runs within the turn of its debate. Who is first in line looks alone, so that no more run here than
-        may; processes that look in the same moment can each let one begin.
+        A mirror needs no turn of its own. Only the first in line looks whether it may run, so this process never
+        lets too many run. Two processes that look at the same moment may each let one begin.
         """
-        owner, debate_id, most = run.snapshot.owner, run.snapshot.id, self.owner_running
-        if not most or run.snapshot.debate.setup.mirror_of:
+        owner, debate_id, limit = run.snapshot.owner, run.snapshot.id, self.owner_running
+        if not limit or run.snapshot.debate.setup.mirror_of:
             return await self.leases.acquire(debate_id)
         queue = self.queues[owner]
         queue.append(run)
         try:
             while not run.is_finished:
-                changed = run.changed
+                # Taken before the look: what changes during it must not be waited for.
+                change = run.changed
                 if queue[0] is run:
                     running = await self.leases.find_holders(owner)
-                    if debate_id in running or len(running) < most:
+                    if debate_id in running or len(running) < limit:
                         return await self.leases.acquire(debate_id)
                 with anyio.move_on_after(TURN_INTERVAL):
-                    await changed.wait()
+                    await change.wait()
             return False
         finally:
             queue.remove(run)
             self.announce_end()
 
     def announce_end(self) -> None:
-        """Have those look that are first in line."""
+        """Have the first run in each line look again whether it may begin."""
         for queue in filter(None, self.queues.values()):
             queue[0].notify()
 
@@ -270,7 +272,7 @@ class DebateDriver:
                 scopes[name].cancel()
 
     async def share_limits(self) -> None:
-        """Take a fair part of the limits of providers, for which other processes that run debates ask, too."""
+        """Take a fair part of the limits of providers: other processes that run debates share them."""
         with suppress(StorageUnavailableError):  # the next heartbeat tries again
             runners = await self.leases.find_runners()
             share = Share(runners.index(self.leases.holder), len(runners))
@@ -288,11 +290,11 @@ class DebateDriver:
             while not (run.done or self.presence.loss or has_reached(run.snapshot.debate, through_round)):
                 if self.is_ending:
                     break
-                changed = run.changed
+                change = run.changed  # before anything is awaited: what comes meanwhile ends the wait at once
                 if on_change:
                     await on_change(run.snapshot)
                 with anyio.move_on_after(PROGRESS_INTERVAL):
-                    await changed.wait()
+                    await change.wait()
         await self.runner.model_caller.turnstile.enter()
         if error := run.error or self.presence.loss:
             raise error
@@ -308,24 +310,25 @@ class DebateDriver:
         """
         latest, changed = snapshot, anyio.Event()
 
-        def update(reached: DebateSnapshot) -> None:
+        def update(newer: DebateSnapshot) -> None:
             nonlocal latest
-            if reached.id == latest.id and reached.debate.version > latest.debate.version:
-                latest = reached
+            if newer.id == latest.id and newer.debate.version > latest.debate.version:
+                latest = newer
                 changed.set()
 
         self.store.listeners.append(update)
         try:
             while True:
-                shown = latest
-                yield shown
-                while latest is shown and not shown.debate.ended:
+                current = latest
+                yield current
+                while latest is current and not current.debate.ended:
                     changed = anyio.Event()
-                    await self.wait_for_change(snapshot.id, changed)
-                    if latest is shown:
+                    with anyio.move_on_after(POLL_INTERVAL):
+                        await changed.wait()
+                    if latest is current:
                         self.store.check_presence()
-                        await self.store.refresh(shown)  # calls `update` if another process has written
-                if latest is shown:
+                        await self.store.refresh(current)  # calls `update` if another process has written
+                if latest is current:
                     return
         finally:
             self.store.listeners.remove(update)
@@ -342,13 +345,6 @@ class DebateDriver:
                 if on_change and (snapshot.debate.version != version or anyio.current_time() >= report_at):
                     version, report_at = snapshot.debate.version, anyio.current_time() + PROGRESS_INTERVAL
                     await on_change(snapshot)
-                await self.wait_for_change(snapshot.id)
+                await anyio.sleep(POLL_INTERVAL)
                 snapshot = await self.store.refresh(snapshot)
         return snapshot
-
-    async def wait_for_change(self, debate_id: str, changed: anyio.Event | None = None) -> None:
-        """Wait until another process may have written to a debate: for a poll's interval, a hint, or this event."""
-        changed = changed or anyio.Event()
-        hints = self.store.journal.watch_changes(lambda _debate_ids: changed.set(), debate_id)
-        with hints, anyio.move_on_after(POLL_INTERVAL):
-            await changed.wait()

@@ -23,10 +23,11 @@ from server.debate.rules.escalation import (
     is_concluded_on_request,
 )
 from server.engine.database.errors import DebateDeletedError, DebateNotFoundError
+from server.engine.database.opening import open_debate
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id
 from server.engine.database.store import DebateStore
 from server.engine.runner import TO_END, Run
-from storage.contract.errors import ConflictError
+from storage.errors import ConflictError
 
 POLL_INTERVAL = 0.5  # seconds between looks at what other processes have recorded
 
@@ -50,20 +51,20 @@ class MirrorHolder:
         if not isinstance(step, Mirror):
             return
         if not step.debate_id:
-            opened = MirrorOpened(round=debate.round, debate_id=build_debate_id(), because=step.because)
-            run.update(await self.store.record(run.snapshot, (opened,)))
+            opening = MirrorOpened(round=debate.round, debate_id=build_debate_id(), because=step.because)
+            run.update(await self.store.record(run.snapshot, (opening,)))
             return
         try:
             mirror = await self.open(run, step.debate_id)
         except DebateDeletedError:
-            skipped = MirrorSkipped(round=debate.round, cause="failed", reason="it was deleted")
-            run.update(await self.store.record(run.snapshot, (skipped,)))
+            obstacle = MirrorSkipped(round=debate.round, cause="failed", reason="it was deleted")
+            run.update(await self.store.record(run.snapshot, (obstacle,)))
             return
         if mirror.debate.paused and mirror.debate.paused.cause in ("request", "daily_budget"):
             mirror = await self.store.record(mirror, (Resumed(),))
         mirror = await self.wait(run, mirror)
-        if found := describe_end(run.snapshot, mirror):
-            run.update(await self.store.record(run.snapshot, (found,)))
+        if ending := describe_end(run.snapshot, mirror):
+            run.update(await self.store.record(run.snapshot, (ending,)))
         else:
             await self.pause(mirror)
 
@@ -79,7 +80,9 @@ class MirrorHolder:
         elapsed = self.compute_elapsed(run)
         setup = build_mirror_setup(run.snapshot.debate, run.snapshot.id, elapsed)
         try:
-            return await store.open((setup,), entries[0].actor, debate_id=debate_id, made_from=run.snapshot)
+            return await open_debate(
+                store, (setup,), entries[0].actor, debate_id=debate_id, made_from=run.snapshot
+            )
         except ConflictError:  # another process was first
             return await store.load(debate_id)
 
@@ -88,18 +91,18 @@ class MirrorHolder:
 
         Raises whatever stops its run: the debate is tried again then, as if its own calls had failed so.
         """
-        held = self.ensure_running(mirror, TO_END)
-        while not held.done and not is_left(run):
-            changed = held.changed
+        mirror_run = self.ensure_running(mirror, TO_END)
+        while not mirror_run.done and not is_left(run):
+            change = mirror_run.changed
             with anyio.move_on_after(POLL_INTERVAL):
-                await changed.wait()
+                await change.wait()
             run.update(await self.store.refresh(run.snapshot))
-        if held.error:
-            raise held.error
-        return await self.store.refresh(held.snapshot)
+        if mirror_run.error:
+            raise mirror_run.error
+        return await self.store.refresh(mirror_run.snapshot)
 
     async def pause(self, mirror: DebateSnapshot) -> None:
-        """Have a mirror make no more calls that its debate does not wait for: it has paused, or was concluded."""
+        """Pause a mirror whose debate no longer waits for it, so that it makes no more calls."""
         while not (mirror.debate.ended or mirror.debate.paused):
             mirror = await self.store.record(mirror, (Paused(reason=WAITS),))
 
@@ -111,21 +114,21 @@ def is_left(run: Run) -> bool:
 
 def describe_end(original: DebateSnapshot, mirror: DebateSnapshot) -> Event | None:
     """What a debate records of its mirror, which has ended or stopped; None while it is held."""
-    debate, held = original.debate, mirror.debate
+    debate, mirrored = original.debate, mirror.debate
     is_asked_for = original.status == "running" and not is_concluded_on_request(debate)
     if not is_asked_for or mirror.status == "running":
         return None
-    if held.verdict and held.ended:
-        head = next(entry.hash for entry in mirror.entries if entry.event is held.ended)
-        return build_mirror_held(debate, mirror.id, head, held)
-    paused = held.paused
-    if paused and paused.cause == "daily_budget":
-        return Paused(cause="daily_budget", reason=paused.reason, until=paused.until)
-    if paused and paused.cause == "request":
+    if mirrored.verdict and mirrored.ended:
+        head = next(entry.hash for entry in mirror.entries if entry.event is mirrored.ended)
+        return build_mirror_held(debate, mirror.id, head, mirrored)
+    pause = mirrored.paused
+    if pause and pause.cause == "daily_budget":
+        return Paused(cause="daily_budget", reason=pause.reason, until=pause.until)
+    if pause and pause.cause == "request":
         return Paused(reason=PAUSED_ON_REQUEST)
     reason = "a seat of it waits for its caller"
-    if paused:
-        reason = paused.reason
-    elif held.ended:
-        reason = f"it ended without a verdict: {held.ended.reason}"
-    return MirrorSkipped(round=debate.round, cause="failed", reason=reason, spent=build_spent(held))
+    if pause:
+        reason = pause.reason
+    elif mirrored.ended:
+        reason = f"it ended without a verdict: {mirrored.ended.reason}"
+    return MirrorSkipped(round=debate.round, cause="failed", reason=reason, spent=build_spent(mirrored))

@@ -18,23 +18,22 @@ import rfc8785
 from anyio import to_thread
 from pydantic_core import to_json
 
-from server.debate.ballots.similarity import build_measured, list_round_ballots
+from server.debate.ballots.similarity import build_measurement, list_round_ballots
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
 from server.debate.facts.answers import Lookup, Researched
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Event
-from server.debate.facts.setup.seats import AWAITED, CLIENT, Debater
-from server.debate.prompts.prompt import Prompt
-from server.debate.prompts.render import render
+from server.debate.facts.events import Event, Failed
+from server.debate.facts.setup.seats import AWAITED, CLIENT
+from server.debate.machine.interpret import interpret
+from server.debate.machine.render import render
 from server.debate.records.answers import check_answer
 from server.debate.replies.extract import build_failure
-from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
 from server.debate.rules.calls import Call
-from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.debate.state.debate import Debate
 from server.debate.state.seats import find_models, find_own_models, find_tools
+from server.engine.answer_room import add_usage, find_debater, find_room
 from server.engine.database.cache import AnswerReuse, KeptAnswer
 from server.engine.turnstile import Turnstile
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
@@ -44,8 +43,6 @@ from server.redaction import MODEL_FIELDS, redact, redact_model, redact_pieces
 from server.research import Research
 from server.settings import package_version
 
-MIN_STRUCTURED_REPLY_TOKENS = 2000  # whatever the limit: a structured reply that is cut off is not usable
-EXTRACTION_FACTOR = 4  # tokens of claims for a token of the turns that they are read from
 MAX_LOOKUP_BATCHES = 3  # for each answer; after that the seat is called without tools
 MAX_LOOKUPS_PER_BATCH = 4  # further function calls in one reply are ignored
 LEEWAY = 30  # seconds
@@ -81,6 +78,9 @@ class ModelCaller:
     leeway: float = LEEWAY
     """Seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
     turnstile: Turnstile = field(default_factory=Turnstile)  # for each step that takes long
+    long_thinkers: set[str] = field(
+        default_factory=set
+    )  # models that did not come to an answer in the usual room
 
     def prepare(self, debate: Debate) -> None:
         """Begin to load what the models of a debate need."""
@@ -113,7 +113,7 @@ class ModelCaller:
         debater, deadline = find_debater(debate, call), terms.deadline
         own = (debater and debater.turn_timeout) or debate.setup.turn_timeout
         seconds = min(own, deadline.seconds_left * MODEL_DEADLINE_SHARE)
-        attempts = 1
+        attempts, usage = 1, None
         with anyio.move_on_after(deadline.seconds_left):
             try:
                 if call.task == "measurement":
@@ -137,9 +137,9 @@ class ModelCaller:
                 failure = build_failure(call, "crashed", f"{call.model} crashed with {type(error).__name__}")
             if failure.cause != "timeout" or deadline.seconds_left > own:
                 return failure
-            attempts = failure.attempts
+            attempts, usage = failure.attempts, failure.usage
         detail = f"{call.model} had not answered when the {deadline.description} were over"
-        return build_failure(call, "late", detail, attempts=attempts)
+        return build_failure(call, "late", detail, usage, attempts=attempts)
 
     async def ask_with_lookups(
         self, debate: Debate, call: Call, terms: CallTerms, timeout_seconds: float
@@ -151,30 +151,36 @@ class ModelCaller:
         batches = count_lookup_batches(debate, call)
         may_look_up = batches < MAX_LOOKUP_BATCHES and call.model != CLIENT  # which calls no functions
         servers = find_tools(debate.setup, call.seat, call.task) if may_look_up else ()
-        offered = await self.research.list_functions(servers) if servers else ()
+        functions = await self.research.list_functions(servers) if servers else ()
         if not batches and (problems := self.research.find_problems(servers)):
             lookups = [Lookup(tool="servers", arguments="", failed=problem) for problem in problems]
             return build_researched(call, lookups)
+        room, wide = (find_room(debate, call, prompt, is_wide=is_wide) for is_wide in (False, True))
         request = Request(
             prompt=prompt,
             seat=call.seat,
-            max_tokens=fit_answer(debate, call, prompt),
+            max_tokens=room.tokens,
+            thinking_tokens=room.thinking,
+            thinking=debate.setup.thinking,
             window=debate.windows.get(call.model, 0),
             timeout=timeout_seconds,
             seed=call.seed,
-            functions=(*prompt.functions, *offered),
+            functions=(*prompt.functions, *functions),
             max_attempts=terms.max_attempts,
             group=str(debate.setup.seed),
         )
-        ask = partial(self.ask, call, request, terms)
+        wider = replace(request, max_tokens=wide.tokens, thinking_tokens=wide.thinking)
+        ask = partial(self.ask_with_room, debate, call, (request, wider), terms)
         reply = await (self.reuse_answer(call, request, terms.reuse, ask) if terms.reuse else ask())
         await self.turnstile.enter()
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
         reply = replace(reply, usage=usage)
-        wanted = [each for each in reply.function_calls if each.name != "handoff"] if offered else []
-        if wanted:
-            found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
-            return build_researched(call, await asyncio.gather(*found), reply.usage)
+        lookup_calls = [each for each in reply.function_calls if each.name != "handoff"] if functions else []
+        if lookup_calls:
+            lookups_ahead = (
+                self.research.look_up(each, servers) for each in lookup_calls[:MAX_LOOKUPS_PER_BATCH]
+            )
+            return build_researched(call, await asyncio.gather(*lookups_ahead), reply.usage)
         return await read_reply(debate, call, reply)
 
     async def reuse_answer(
@@ -184,42 +190,74 @@ class ModelCaller:
         reuse: AnswerReuse,
         ask: Callable[[], Awaitable[Reply]],
     ) -> Reply:
-        """What another debate was answered to the same request, else what a model answers now."""
+        """The answer that another debate got to the same request; if there is none, the model is asked."""
         if not may_reuse(call) or self.models.has_faults(call.model):
             return await ask()
         digest = hash_request(call.model, request)
         key = build_answer_key(
             digest, request, self.models.find_address(call.model), package_version(), reuse.owner
         )
-        if kept := await reuse.find(key):
+        if answer := await reuse.find(key):
             usage = Usage(
-                model=kept.model,
+                model=answer.model,
                 cost_usd="0",
                 attempts=0,
-                reused_from=kept.source,
-                reused_tokens=kept.tokens,
+                reused_from=answer.source,
+                reused_tokens=answer.tokens,
             )
-            return Reply(kept.text, usage, informative=kept.informative)
+            return Reply(answer.text, usage, informative=answer.informative)
         reply = await ask()
         if not (reply.cut or reply.function_calls or reply.usage.sent_tokens):
             slot = (call.seat, call.round, call.slot_index, digest)
-            used = reply.usage
-            tokens = used.input_tokens + used.output_tokens
-            reuse.new[slot] = (key, KeptAnswer(redact(reply.text), used.model, reply.informative, tokens))
+            usage = reply.usage
+            tokens = usage.input_tokens + usage.output_tokens
+            reuse.new[slot] = (key, KeptAnswer(redact(reply.text), usage.model, reply.informative, tokens))
         return reply
+
+    async def ask_with_room(
+        self, debate: Debate, call: Call, requests: tuple[Request, Request], terms: CallTerms
+    ) -> Reply:
+        """The reply of a model; where its limit of tokens came before its answer, that to the same with more room.
+
+        `requests`: with the usual room, and with more. A model that needs more gets it at once from then on.
+        """
+        request, wider = requests
+        if call.model in self.long_thinkers:
+            return await self.ask(call, wider, terms)
+        reply = await self.ask(call, request, terms)
+        if not reply.cut or reply.function_calls or reply.usage.sent_tokens:
+            return reply
+        has_more = self.models.find_limit(call.model, wider) > self.models.find_limit(call.model, request)
+        if not has_more or not isinstance(await read_reply(debate, call, reply), Failed):
+            return reply
+        self.long_thinkers.add(call.model)
+        seconds = request.timeout - reply.usage.milliseconds / 1000
+        attempts = request.max_attempts - reply.usage.attempts
+        if seconds <= 0 or attempts < 1:
+            return reply
+        # A watcher who saw part of a reply gets no pieces of the next one.
+        terms = replace(terms, on_text=None) if reply.text else terms
+        try:
+            longer_reply = await self.ask(call, replace(wider, timeout=seconds, max_attempts=attempts), terms)
+        except ModelError as error:
+            failure_usage = error.usage or Usage(model=call.model, attempts=error.attempts)
+            raise ModelError(
+                error.cause, error.detail, usage=add_usage(reply.usage, failure_usage)
+            ) from error
+        return replace(longer_reply, usage=add_usage(reply.usage, longer_reply.usage))
 
     async def ask(self, call: Call, request: Request, terms: CallTerms) -> Reply:
         """The reply of a model, with the time that it took; of one that does not keep its time limit, an error."""
         longest = self.models.max_reply_seconds(call.model, request.timeout) + self.leeway
         client = terms.client if call.model == CLIENT else None
-        asked = self.models.watch(call.model, client) if client else self.models.get(call.model)
+        model = self.models.watch(call.model, client) if client else self.models.get(call.model)
         start = anyio.current_time()
         with anyio.move_on_after(longest) as limit:
-            reply = await asked.reply(request, terms.on_text)
+            reply = await model.reply(request, terms.on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {request.timeout:g} seconds.")
-        taken = reply.usage.milliseconds or round((anyio.current_time() - start) * 1000)
-        return replace(reply, usage=reply.usage.model_copy(update={"milliseconds": taken}))
+        milliseconds = reply.usage.milliseconds or round((anyio.current_time() - start) * 1000)
+        return replace(reply, usage=reply.usage.model_copy(update={"milliseconds": milliseconds}))
 
     async def measure(self, debate: Debate, call: Call, timeout_seconds: float, owner: str) -> Event:
         """How alike the positions of voters are, by the embeddings of a model."""
@@ -227,13 +265,13 @@ class ModelCaller:
         texts = [ballot.position for ballot in ballots]
         vectors, usage = await self.models.get_embedder(call.model, owner).embed(texts, timeout_seconds)
         await self.turnstile.enter()
-        return build_measured(debate, call.seen, ballots, vectors, usage)
+        return build_measurement(debate, call.seen, ballots, vectors, usage)
 
 
 def count_lookup_batches(debate: Debate, call: Call) -> int:
     """How often its seat has looked something up for this answer."""
     slot = (call.seat, call.round, call.slot_index)
-    return sum((found.seat, found.round, found.slot_index) == slot for found in debate.research)
+    return sum((fact.seat, fact.round, fact.slot_index) == slot for fact in debate.research)
 
 
 def build_researched(call: Call, lookups: Iterable[Lookup], usage: Usage | None = None) -> Researched:
@@ -248,21 +286,22 @@ def build_researched(call: Call, lookups: Iterable[Lookup], usage: Usage | None 
 
 
 def may_reuse(call: Call) -> bool:
-    """Not what decides: a verdict rests on answers of its own debate."""
-    return call.task not in ("ballot", "judgment", "closing") and call.model not in AWAITED
+    """Whether an answer of another debate may be used. Votes, reviews and checks are always asked for anew."""
+    deciding = ("ballot", "judgment", "closing", "review", "exchange", "check")
+    return call.task not in deciding and call.model not in AWAITED
 
 
 async def read_reply(debate: Debate, call: Call, reply: Reply) -> Event:
     """The event of a reply, read in a thread where that takes long."""
     is_checked = call.task == "deliverable" and debate.setup.output_schema
-    read = partial(interpret, debate, call, reply)
+    interpret_reply = partial(interpret, debate, call, reply)
     if len(reply.text) > MAX_QUICK_LENGTH or is_checked:
-        return await to_thread.run_sync(read, abandon_on_cancel=True)
-    return read()
+        return await to_thread.run_sync(interpret_reply, abandon_on_cancel=True)
+    return interpret_reply()
 
 
 def prepare_documents(texts: list[str]) -> None:
-    """Make what quotes are looked up in, and passages, which takes tenths of a second once for a long document."""
+    """Prepare documents for the search of quotes and passages: for a long one this takes tenths of a second, once."""
     for text in texts:
         fold_document(text)
         search_passage(text, "")
@@ -286,7 +325,16 @@ def hash_request(model: str, request: Request) -> str:
 
 def build_answer_key(digest: str, request: Request, address: str, release: str, owner: str) -> str:
     """What an answer is kept under: SHA-256 of the request, seed and limits, its address, the release, its owner."""
-    parts = (digest, request.seed, request.max_tokens, request.window, address, release, owner)
+    parts = (
+        digest,
+        request.seed,
+        request.max_tokens,
+        request.thinking,
+        request.window,
+        address,
+        release,
+        owner,
+    )
     return sha256(to_json(parts)).hexdigest()
 
 
@@ -304,31 +352,8 @@ def withhold_secrets(on_text: OnText) -> OnText:
 
     def pass_on(piece: str) -> None:
         nonlocal waiting
-        shown, waiting = redact_pieces(waiting, piece)
-        if shown:
-            on_text(shown)
+        text, waiting = redact_pieces(waiting, piece)
+        if text:
+            on_text(text)
 
     return pass_on
-
-
-def fit_answer(debate: Debate, call: Call, prompt: Prompt) -> int:
-    """The most tokens of an answer. Raises ModelError where prompt and answer do not fit the model's window."""
-    debater = find_debater(debate, call)
-    max_tokens = (debater and debater.max_turn_tokens) or debate.setup.max_turn_tokens
-    if call.task not in ("argument", "message", "answer"):
-        max_tokens = max(max_tokens, MIN_STRUCTURED_REPLY_TOKENS)
-    if call.task == "extraction":  # the words of each claim, and its wording, with what stands around them
-        turns = estimate_tokens(turn.text for turn in debate.round_turns(call.round))
-        max_tokens = max(max_tokens, EXTRACTION_FACTOR * turns)
-    window = debate.windows.get(call.model, 0)
-    tokens = estimate_tokens(message.content for message in prompt.messages)
-    misfit = describe_misfit(call.model, window, tokens, max_tokens)
-    if misfit and debate.setup.on_window == "refuse":
-        raise ModelError(
-            "too_long", f"{misfit}; it was not asked. Choose one with a larger window.", attempts=0
-        )
-    return min(max_tokens, max(window - tokens, ANSWER_TOKENS)) if window else max_tokens
-
-
-def find_debater(debate: Debate, call: Call) -> Debater | None:
-    return next((debater for debater in debate.setup.debaters if debater.name == call.seat), None)

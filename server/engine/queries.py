@@ -7,34 +7,42 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.quoting import quote_heading, quote_inline
-from server.debate.facts.text import collapse_whitespace, format_heading
+from server.debate.facts.text import collapse_whitespace, format_dollars, format_heading
+from server.debate.machine.decide import Status
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.compare import build_comparison, build_family
 from server.debate.views.provenance import RECORDED_HERE, Provenance, describe_provenance
-from server.engine.database.origins import find_listed
+from server.engine.database.listings import find_provenances
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import build_receipt_view
-from storage.contract.streams import Relative, StreamFilter, StreamListing
+from storage.streams import Relative, StreamFilter, StreamListing
 
 PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list
 ROW_TEXTS = ("format", "outcome", "winner", "winner_stance", "position", "mirror_of")
 MOST_COMPARED = 20  # relatives that a debate is compared with
 HASH_LENGTH = 12  # characters of the hash of a last entry, to tell it from others
+LATEST = "latest"  # no id begins so
 MIN_PREFIX_LENGTH = 4
 MAX_MATCHES = 10
 FINAL_STATUSES = ("concluded", "truncated")
-STATUSES = ("ready", "running", "waiting", "paused", *FINAL_STATUSES)
-RECORDED_AS = {"ready": ("running",), "running": ("running", "waiting"), "waiting": ("waiting",)}
+STATUSES: tuple[Status, ...] = get_args(Status)
+RunStatus = Literal["ready", "running", "waiting"]
+RECORDED_AS: dict[RunStatus, tuple[Status, ...]] = {
+    "ready": ("running",),
+    "running": ("running", "waiting"),
+    "waiting": ("waiting",),
+}
 """How the search index has statuses that depend on whether the debate is run now."""
 
 
@@ -49,23 +57,26 @@ async def load_view_source(manager: DebateManager, debate_id: str, view: View, *
 
 def build_source(snapshot: DebateSnapshot, runs: AbstractSet[str], **part: Any) -> ViewSource:
     """What a view is made from. `runs`: the debates that are run now."""
-    stored = (snapshot.id, snapshot.debate, snapshot.entries, snapshot.provenance)
-    return ViewSource(*stored, is_run=snapshot.id in runs, **part)
+    parts = (snapshot.id, snapshot.debate, snapshot.entries, snapshot.provenance)
+    return ViewSource(*parts, is_run=snapshot.id in runs, **part)
 
 
 async def find_debate_id(manager: DebateManager, text: str) -> str:
-    """The id of the debate that a text is, or is the beginning of (4 characters or more).
+    """The id of the debate that a text is, or is the beginning of (4 characters or more); of the newest for "latest".
 
     Raises:
         InvalidRequestError: several ids begin so.
     """
-    found = (
+    if text == LATEST:
+        newest = await manager.store.find(limit=1)
+        return newest[0].stream if newest else text
+    matches = (
         await manager.store.find_by_prefix(text, MAX_MATCHES + 1) if len(text) >= MIN_PREFIX_LENGTH else []
     )
-    if len(found) <= 1 or text in found:
-        return found[0] if len(found) == 1 else text
-    listed = ", ".join(found[:MAX_MATCHES]) + (" and more" if len(found) > MAX_MATCHES else "")
-    raise InvalidRequestError(f"Several debates begin with {quote_inline(text, 60)}: {listed}.")
+    if len(matches) <= 1 or text in matches:
+        return matches[0] if len(matches) == 1 else text
+    names = ", ".join(matches[:MAX_MATCHES]) + (" and more" if len(matches) > MAX_MATCHES else "")
+    raise InvalidRequestError(f"Several debates begin with {quote_inline(text, 60)}: {names}.")
 
 
 class Comparisons(NamedTuple):
@@ -79,12 +90,16 @@ class Comparisons(NamedTuple):
 async def compare_family(manager: DebateManager, snapshot: DebateSnapshot) -> Comparisons:
     """Comparisons with a debate's parent, then with its forks and its parent's other forks, newest first."""
     runs = await manager.find_runs()
-    this = build_source(snapshot, runs)
-    every = list_close_relatives(snapshot, await manager.store.find_family(snapshot))
-    found = every[:MOST_COMPARED]
-    loaded = await manager.store.load_many(found)
-    relatives = [build_comparison(this, build_source(loaded[name], runs)) for name in found if name in loaded]
-    return Comparisons(relatives, [name for name in found if name not in loaded], len(every) - len(found))
+    source = build_source(snapshot, runs)
+    relative_ids = list_close_relatives(snapshot, await manager.store.find_family(snapshot))
+    ids = relative_ids[:MOST_COMPARED]
+    snapshots = await manager.store.load_many(ids)
+    relatives = [
+        build_comparison(source, build_source(snapshots[name], runs)) for name in ids if name in snapshots
+    ]
+    return Comparisons(
+        relatives, [name for name in ids if name not in snapshots], len(relative_ids) - len(ids)
+    )
 
 
 def list_close_relatives(snapshot: DebateSnapshot, family: Sequence[Relative]) -> list[str]:
@@ -102,38 +117,38 @@ class Family(NamedTuple):
     left_out: int
 
 
-async def load_family(manager: DebateManager, snapshot: DebateSnapshot, most: int) -> Family:
+async def load_family(manager: DebateManager, snapshot: DebateSnapshot, limit: int) -> Family:
     """A debate with its relatives, however distant, the closest first; at most so many, and none that is lost."""
-    others = list_by_distance(snapshot, await manager.store.find_family(snapshot))
-    loaded = await manager.store.load_many(others[:most])
-    members = [loaded[name] for name in others if name in loaded]
-    return Family([snapshot, *members], len(others) - len(members))
+    relative_ids = list_by_distance(snapshot, await manager.store.find_family(snapshot))
+    snapshots = await manager.store.load_many(relative_ids[:limit])
+    members = [snapshots[name] for name in relative_ids if name in snapshots]
+    return Family([snapshot, *members], len(relative_ids) - len(members))
 
 
-async def mark_family(manager: DebateManager, snapshot: DebateSnapshot, most: int) -> str:
+async def mark_family(manager: DebateManager, snapshot: DebateSnapshot, limit: int) -> str:
     """What `load_family` depends on, without loading it."""
-    others = list_by_distance(snapshot, await manager.store.find_family(snapshot))
-    heads = await manager.store.find_heads(others[:most])
-    ends = [heads[name].hash[:HASH_LENGTH] for name in others if name in heads]
-    return ".".join([*ends, str(len(others))]) if others else ""
+    relative_ids = list_by_distance(snapshot, await manager.store.find_family(snapshot))
+    heads = await manager.store.find_heads(relative_ids[:limit])
+    ends = [heads[name].hash[:HASH_LENGTH] for name in relative_ids if name in heads]
+    return ".".join([*ends, str(len(relative_ids))]) if relative_ids else ""
 
 
 def list_by_distance(snapshot: DebateSnapshot, family: Sequence[Relative]) -> list[str]:
     """The ids of a debate's relatives by the number of forks between, those of one distance newest first.
 
-    Last come those to which the way is lost, since a debate between was deleted.
+    Last come those whose distance is unknown, because a debate between was deleted.
     """
-    here = {member.stream: None for member in family if member.stream != snapshot.id}
+    stored_ids = {member.stream: None for member in family if member.stream != snapshot.id}
     links = defaultdict[str, list[str]](list)
     for name, parent in [*family, Relative(snapshot.id, snapshot.debate.setup.forked_from)]:
         if parent:
             links[name].append(parent)
             links[parent].append(name)
-    reached = {snapshot.id: None}
+    ids_by_distance = {snapshot.id: None}
     for name in (queue := [snapshot.id]):  # which grows meanwhile
-        queue += (new := [other for other in links[name] if other not in reached])
-        reached |= dict.fromkeys(new)
-    return [name for name in {**reached, **here} if name in here]
+        queue += (neighbours := [neighbour for neighbour in links[name] if neighbour not in ids_by_distance])
+        ids_by_distance |= dict.fromkeys(neighbours)
+    return [name for name in {**ids_by_distance, **stored_ids} if name in stored_ids]
 
 
 class DebateRow(BaseModel):
@@ -176,24 +191,26 @@ async def list_debates(
             f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew."
         )
     runs = await manager.find_runs()
-    found = await find_listings(manager, runs, query, status, before=int(cursor or 0), limit=limit + 1)
-    following = str(found[limit - 1].number) if len(found) > limit else ""
-    known = await find_listed(manager.store, found[:limit])
-    return [build_list_row(one, runs, known[one.stream]) for one in found[:limit]], following
+    listings = await find_listings(manager, runs, query, status, before=int(cursor or 0), limit=limit + 1)
+    next_cursor = str(listings[limit - 1].number) if len(listings) > limit else ""
+    provenances = await find_provenances(manager.store, listings[:limit])
+    return [
+        build_list_row(listing, runs, provenances[listing.stream]) for listing in listings[:limit]
+    ], next_cursor
 
 
 async def list_for_people(manager: DebateManager, query: str, status: str, limit: int) -> list[ListedDebate]:
     """As the first page of `list_debates`, with more of each debate."""
     runs = await manager.find_runs()
-    rows, found = [], await find_listings(manager, runs, query, status, limit=limit)
-    known = await find_listed(manager.store, found)
-    for listed in found:
-        models, texts = listed.details.get("models"), ("cost_usd", "forked_from")
+    rows, listings = [], await find_listings(manager, runs, query, status, limit=limit)
+    provenances = await find_provenances(manager.store, listings)
+    for listing in listings:
+        models, texts = listing.details.get("models"), ("cost_usd", "forked_from")
         rows.append(
             ListedDebate(
-                **dict(build_list_row(listed, runs, known[listed.stream])),
+                **dict(build_list_row(listing, runs, provenances[listing.stream])),
                 models=[str(model) for model in models] if isinstance(models, list) else [],
-                **{key: str(listed.details.get(key) or "") for key in texts},
+                **{key: str(listing.details.get(key) or "") for key in texts},
             )
         )
     return rows
@@ -204,28 +221,30 @@ async def find_listings(
 ) -> list[StreamListing]:
     """`runs`: the debates that are run now; `before`: the number of the last one seen."""
     find = partial(manager.store.find, query, before=before, limit=limit)
-    if status not in RECORDED_AS:
+    statuses = next((stored_status for name, stored_status in RECORDED_AS.items() if name == status), ())
+    if not statuses:
         return await find(StreamFilter(status, is_final=status in FINAL_STATUSES))
     pages = [
-        await find(StreamFilter(recorded, streams=runs, inside=status == "running"))
-        for recorded in RECORDED_AS[status]
+        await find(StreamFilter(stored_status, streams=runs, inside=status == "running"))
+        for stored_status in statuses
     ]
-    return sorted(chain.from_iterable(pages), key=lambda found: -found.number)[:limit]
+    return sorted(chain.from_iterable(pages), key=lambda listing: -listing.number)[:limit]
 
 
 MOST_SAME = 100  # debates with the words of a question that are compared with it
 
 
 async def find_same_question(manager: DebateManager, snapshot: DebateSnapshot) -> list[DebateRow]:
-    """Other debates that ask what this one asks: those recorded here first, then newest first.
-
-    As far as they are among the newest.
-    """
+    """Other debates with the same question, as far as they are among the newest: those recorded here come first."""
     question = snapshot.debate.setup.question
-    found = await manager.store.find(question, limit=MOST_SAME)
-    same = [one for one in found if one.stream != snapshot.id and is_same_question(one.title, question)]
-    known = await find_listed(manager.store, same)
-    rows = [build_list_row(one, frozenset(), known[one.stream]) for one in same]
+    candidates = await manager.store.find(question, limit=MOST_SAME)
+    listings = [
+        listing
+        for listing in candidates
+        if listing.stream != snapshot.id and is_same_question(listing.title, question)
+    ]
+    provenances = await find_provenances(manager.store, listings)
+    rows = [build_list_row(listing, frozenset(), provenances[listing.stream]) for listing in listings]
     return sorted(rows, key=lambda row: not row.provenance.recorded_here)
 
 
@@ -234,7 +253,7 @@ def is_same_question(one: str, other: str) -> bool:
 
 
 def normalize_question(text: str) -> str:
-    """A question without what makes no other one of it: case, spaces and marks at its end."""
+    """A question for comparison: without case, extra spaces and the marks at its end."""
     return collapse_whitespace(text).casefold().rstrip(" ?!.")
 
 
@@ -260,11 +279,11 @@ def build_list_row(
     )
 
 
-def find_status(recorded: str, *, is_run: bool) -> str:
+def find_status(stored_status: str, *, is_run: bool) -> str:
     """What a debate is doing. One that is run and waits has a client whose model is being asked."""
-    if recorded == "running" and not is_run:
+    if stored_status == "running" and not is_run:
         return "ready"
-    return "running" if recorded == "waiting" and is_run else recorded
+    return "running" if stored_status == "waiting" and is_run else stored_status
 
 
 def format_seconds(at: Any) -> str:
@@ -283,8 +302,15 @@ def list_columns(row: ListedDebate) -> tuple[str, ...]:
     """A row as columns: id, time, status and outcome, dollars, models; last its question and where it comes from."""
     origin = f", mirror of {row.mirror_of}" if row.mirror_of else ""
     origin += f", fork of {row.forked_from}" if row.forked_from else ""
-    origin += f". {told}" if (told := describe_provenance(row.provenance)) else ""
-    cost = f"${float(row.cost_usd):.4f}" if row.cost_usd.strip("0.") else "-"
+    origin += f". {provenance}" if (provenance := describe_provenance(row.provenance)) else ""
+    cost = format_dollars(Decimal(row.cost_usd)) if row.cost_usd.strip("0.") else "-"
     models = ", ".join(row.models) or "-"
-    when = row.opened_at[:16].replace("T", " ")
-    return row.debate_id, when, describe_outcome(row), cost, models, f"{quote_heading(row.question)}{origin}"
+    opened_at = row.opened_at[:16].replace("T", " ")
+    return (
+        row.debate_id,
+        opened_at,
+        describe_outcome(row),
+        cost,
+        models,
+        f"{quote_heading(row.question)}{origin}",
+    )

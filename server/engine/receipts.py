@@ -20,13 +20,14 @@ from server.debate.facts.events import Ended, Recorded
 from server.debate.records.receipt import RULES, build_statement, find_difference, find_end
 from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
+from server.debate.views.verdict import build_verdict
 from server.engine.database.origins import RECEIPT
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.settings import package_version
 from server.signing import OpenedEnvelope, find_key_id, format_public_key, open_envelope
 from storage.canonical import parse_json
-from storage.contract.deletion import Tombstone
+from storage.streams import Tombstone
 
 PROVES = (
     "That the holder of this key recorded these entries and counted these votes so. Not that the models named gave the "
@@ -77,8 +78,8 @@ async def make_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
         return Receipt(None, problem)
     sign = partial(sign_receipt, manager, snapshot)
     envelope = await to_thread.run_sync(sign, limiter=manager.signing_limiter)
-    kept = await manager.store.keep_text(snapshot.id, RECEIPT, json.dumps(envelope))
-    return Receipt(json.loads(kept)) if kept else Receipt(None, "The debate was deleted just now.")
+    text = await manager.store.keep_text(snapshot.id, RECEIPT, json.dumps(envelope))
+    return Receipt(json.loads(text)) if text else Receipt(None, "The debate was deleted just now.")
 
 
 def read_receipt(text: str, snapshot: DebateSnapshot) -> Receipt:
@@ -100,7 +101,7 @@ def find_obstacle(manager: DebateManager, snapshot: DebateSnapshot) -> str:
         return "It is signed when the debate has ended."
     if signer is None or not has_own_end(snapshot):
         return "This installation did not record the debate, and signs only what it has recorded."
-    if manager.store.journal.is_read_only:
+    if manager.store.storage.is_read_only:
         return "The database is read-only, and no receipt was made before."
     return signer.problem
 
@@ -119,7 +120,7 @@ def sign_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> dict[str, 
             snapshot.entries,
             version=package_version(),
             public_key=base64.b64encode(key.public_key).decode(),
-            reached=snapshot.debate,
+            replayed=snapshot.debate,
         )
     )
 
@@ -130,8 +131,8 @@ def check_receipt(envelope: Any, debate_id: str, history: Sequence[Recorded]) ->
     Raises:
         InvalidRequestError: its signature does not hold, or it is not what the record comes to.
     """
-    opened = open_envelope(envelope)
-    statement = opened.statement
+    content = open_envelope(envelope)
+    statement = content.statement
     name = statement["subject"][0]["name"] if isinstance(statement.get("subject"), list) else ""
     require(name == f"debate:{debate_id}", f"The receipt is of another debate: {str(name)[:60]}.")
     require(
@@ -141,30 +142,34 @@ def check_receipt(envelope: Any, debate_id: str, history: Sequence[Recorded]) ->
     predicate = statement["predicate"]
     rules = predicate.get("rule", {}).get("rules") if isinstance(predicate.get("rule"), dict) else ""
     require(rules == RULES, f"The receipt was counted by rules that are unknown here: {str(rules)[:40]}.")
-    expected = build_statement(
+    own_statement = build_statement(
         debate_id,
         history,
         version=str(predicate.get("software", {}).get("version")),
         public_key=str(predicate["signer"]["public_key"]),
     )
-    where = find_difference(statement, expected)
-    require(not where, f"The receipt is not what the entries come to: {where} is something else.")
-    return opened
+    place = find_difference(statement, own_statement)
+    require(not place, f"The receipt is not what the entries come to: {place} is something else.")
+    return content
 
 
 async def build_receipt_view(manager: DebateManager, snapshot: DebateSnapshot) -> ViewData:
-    """What `read_debate` shows of a receipt: the head of the chain, what was signed, and the envelope."""
-    found = await find_receipt(manager, snapshot)
-    view = build_receipt(snapshot) | {"signed": bool(found.envelope) and not found.problem}
-    view |= {"problem": found.problem, "proves": PROVES if view["signed"] else ""}
+    """What `read_debate` shows of a receipt: the head of the chain, what was signed, the answer, and the envelope.
+
+    The answer is not part of what is signed, and kept when a debate is deleted: it has texts.
+    """
+    receipt = await find_receipt(manager, snapshot)
+    view = build_receipt(snapshot) | {"signed": bool(receipt.envelope) and not receipt.problem}
+    view |= {"problem": receipt.problem, "proves": PROVES if view["signed"] else ""}
+    view |= {"answer": build_verdict(snapshot.debate).answer.model_dump(exclude_defaults=True)}
     if view["signed"]:
-        opened = open_envelope(found.envelope)
+        content = open_envelope(receipt.envelope)
         view |= {
-            "key_id": find_key_id(opened.public_key),
-            "public_key": format_public_key(opened.public_key),
-            "statement": opened.statement,
+            "key_id": find_key_id(content.public_key),
+            "public_key": format_public_key(content.public_key),
+            "statement": content.statement,
         }
-    return view | {"envelope": found.envelope}
+    return view | {"envelope": receipt.envelope}
 
 
 def sign_when_ended(manager: DebateManager, snapshot: DebateSnapshot) -> None:
@@ -178,7 +183,7 @@ async def sign_now(manager: DebateManager, snapshot: DebateSnapshot) -> None:
         # A command of the terminal ends with its debate: what has begun is finished, unless the database hangs.
         with anyio.move_on_after(MOST_SECONDS_AT_THE_END, shield=True):
             await make_receipt(manager, snapshot)
-        manager.store.journal.checkpoint_soon()  # the last write of a debate, as a rule
+        manager.store.storage.checkpoint_soon()  # the last write of a debate, as a rule
     # A debate does not fail because its receipt does, which is made when it is read.
     except Exception as error:
         is_bug = not isinstance(error, DebateError)  # the journal logs what else can be

@@ -17,7 +17,7 @@ from server.debate.facts.errors import DebateError
 from server.engine.database.errors import DatabaseUnavailableError
 from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
-from storage.contract.streams import StreamFilter
+from storage.streams import StreamFilter
 
 MAX_LISTED = 100_000
 POLL_INTERVAL = 5.0  # seconds between searches for unfinished debates
@@ -58,18 +58,20 @@ class Recovery:
         oldest = now - self.max_age
         find = partial(self.manager.store.find, "", limit=MAX_LISTED)
         try:
-            leased = await self.manager.leases.find_holders()
-            running = await find(StreamFilter("running", changed_since=format_time(oldest)))
+            holders = await self.manager.leases.find_holders()
+            running_rows = await find(StreamFilter("running", changed_since=format_time(oldest)))
             # Only the daily budget pauses a debate until a given time, which is less than a day away.
-            paused = await find(StreamFilter("paused", changed_since=format_time(oldest - timedelta(days=1))))
+            paused_rows = await find(
+                StreamFilter("paused", changed_since=format_time(oldest - timedelta(days=1)))
+            )
         except DebateError as error:  # the next search may succeed
             logger.warning("Unfinished debates cannot be searched for: %s", error)
             return []
-        found = [row for row in running if row.stream not in leased]
-        since, until = format_time(oldest), format_time(now)
-        found += [row for row in paused if since <= str(row.details.get("paused_until") or "") <= until]
-        found.sort(key=attrgetter("number"))
-        return [row.stream for row in found if row.details.get("runs_by_itself")]
+        rows = [row for row in running_rows if row.stream not in holders]
+        start, end = format_time(oldest), format_time(now)
+        rows += [row for row in paused_rows if start <= str(row.details.get("paused_until") or "") <= end]
+        rows.sort(key=attrgetter("number"))
+        return [row.stream for row in rows if row.details.get("runs_by_itself")]
 
     async def recover(self, debate_id: str, retry_interval: float) -> None:
         """Run a debate until it ends, pauses or waits for its caller."""

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from itertools import chain, repeat
+from typing import assert_never
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
@@ -20,11 +21,12 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from server.debate.facts.answers import PromptsComputed
 from server.debate.facts.events import Event, Paused, PhaseEntered, Resumed
 from server.debate.facts.setup.opened import Opened
-from server.debate.machine.decide import Ask, Record, Step, awaits_client, decide, is_round_over
+from server.debate.machine.decide import Ask, Over, Record, Step, Wait, awaits_client, decide, is_round_over
 from server.debate.machine.transitions import replay
 from server.debate.rules import budget
-from server.debate.rules.advance import NO_CODE, CallerCode
+from server.debate.rules.caller_code import NO_CODE, CallerCode
 from server.debate.rules.calls import Call, acceptable_slots
+from server.debate.rules.escalation import Mirror
 from server.debate.state.debate import Debate
 from server.engine.database.cache import AnswerReuse
 from server.engine.database.daily_budget import DailyBudget, sum_amounts
@@ -36,7 +38,7 @@ from server.engine.model_calls import CallTerms, ModelCaller
 from server.models import MAX_ATTEMPTS
 from server.models.client import ClientModel
 from server.redaction import redact_model
-from storage.contract.streams import Amount
+from storage.streams import Amount
 
 OnDebateText = Callable[[str, str, str], None]
 """Called with (debate id, seat, chunk) while a reply is generated, unless it is a ballot. Must not raise or block."""
@@ -85,7 +87,7 @@ class Run:
         self.changed = anyio.Event()
 
     def hold_up(self, trouble: Exception) -> None:
-        """Whoever waits learns of it when it begins."""
+        """Remember what holds the run up now. Those who wait are told once, when it begins."""
         is_news, self.trouble = self.trouble is None, trouble
         if is_news:
             self.notify()
@@ -93,8 +95,8 @@ class Run:
     @property
     def is_finished(self) -> bool:
         """Whether the debate is as far as requested, or waits for somebody."""
-        reached, found = has_reached(self.snapshot.debate, self.through_round), self.snapshot.status
-        return reached or found == "paused" or (found == "waiting" and not self.asks_client)
+        is_far_enough, status = has_reached(self.snapshot.debate, self.through_round), self.snapshot.status
+        return is_far_enough or status == "paused" or (status == "waiting" and not self.asks_client)
 
     @property
     def asks_client(self) -> bool:
@@ -138,29 +140,32 @@ class Runner:
                 run.update(await self.store.refresh(run.snapshot))
             elapsed = self.compute_elapsed(run)
             step = decide(run.snapshot.debate, run.code, elapsed, asks_client=run.asks_client)
-            if isinstance(step, Record):
-                events = [redact_model(e) if isinstance(e, PromptsComputed) else e for e in step.events]
-                run.update(await self.store.record(run.snapshot, events))
-            elif isinstance(step, Ask):
-                await self.call_within_daily_budget(run)
-            else:
-                break
+            match step:
+                case Record():
+                    events = [redact_model(e) if isinstance(e, PromptsComputed) else e for e in step.events]
+                    run.update(await self.store.record(run.snapshot, events))
+                case Ask():
+                    await self.call_within_daily_budget(run)
+                case Mirror() | Wait() | Over():
+                    break
+                case _:
+                    assert_never(step)
 
     async def call_within_daily_budget(self, run: Run) -> None:
-        released = self.daily_budget.released
+        release = self.daily_budget.released
         if await self.make_calls(run) or not self.daily_budget.is_limited:
             return
-        remaining, reserved = await self.daily_budget.find_remaining(run.snapshot.owner)
+        remaining, reservations = await self.daily_budget.find_remaining(run.snapshot.owner)
         # Calls in flight, of any process, may need fewer requests than reserved, or have just done so.
-        if remaining.calls or reserved.requests:
+        if remaining.calls or reservations.requests:
             with anyio.move_on_after(RESERVATION_POLL_INTERVAL):
-                await released.wait()
+                await release.wait()
             run.update(await self.store.refresh(run.snapshot))
         else:
             reason = f"{remaining.reason}. It goes on tomorrow (UTC)."
-            until = f"{self.store.clock().date() + timedelta(days=1)}T00:00:00.000Z"
-            paused = Paused(cause="daily_budget", reason=reason, until=until)
-            run.update(await self.store.record(run.snapshot, (paused,)))
+            midnight = f"{self.store.clock().date() + timedelta(days=1)}T00:00:00.000Z"
+            pause = Paused(cause="daily_budget", reason=reason, until=midnight)
+            run.update(await self.store.record(run.snapshot, (pause,)))
 
     async def make_calls(self, run: Run) -> bool:
         """Make all calls of this round that may be in flight together; record each answer as it arrives.
@@ -185,7 +190,7 @@ class Runner:
         await self.model_caller.turnstile.enter()
         try:
             async with anyio.create_task_group() as calls, send, receive:
-                run.wake = partial(send.send_nowait, None)
+                run.wake = partial(send.send_nowait, None)  # None only makes the loop look again
                 while True:
                     snapshot, step = run.snapshot, self.find_calls(run)
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
@@ -215,11 +220,11 @@ class Runner:
 
     async def receive_results(self, receive: MemoryObjectReceiveStream[Result | None]) -> list[Result]:
         """The next result, and those that arrived meanwhile: one write for all. None is a reason to look again."""
-        received = [await receive.receive()]
+        results = [await receive.receive()]
         await self.model_caller.turnstile.enter()
         while receive.statistics().current_buffer_used:
-            received.append(receive.receive_nowait())
-        return [result for result in received if result]
+            results.append(receive.receive_nowait())
+        return [result for result in results if result]
 
     async def reserve_calls(
         self, snapshot: DebateSnapshot, step: Ask, in_flight: Mapping[tuple[str, int], Amount]
@@ -234,7 +239,7 @@ class Runner:
         debate, cost = snapshot.debate, Decimal(0)
         if self.daily_budget.is_cost_limited:
             cost = budget.compute_max_call_cost(debate, budget.estimate_next_call(debate))
-        chosen: list[tuple[Call, Amount]] = []
+        choices: list[tuple[Call, Amount]] = []
 
         def choose(allowed: int) -> Amount:
             remaining = min(limit, allowed)
@@ -243,8 +248,8 @@ class Runner:
                     break
                 attempts = min(max(remaining // (len(calls) - index), 1), MAX_ATTEMPTS)
                 remaining -= attempts
-                chosen.append((call, Amount(attempts, attempts * cost)))
-            return sum_amounts(amount for _, amount in chosen)
+                choices.append((call, Amount(attempts, attempts * cost)))
+            return sum_amounts(amount for _, amount in choices)
 
         try:
             self.store.check_presence()
@@ -254,7 +259,7 @@ class Runner:
             if not in_flight:
                 raise
             return []
-        return chosen
+        return choices
 
     async def record_answers(
         self, run: Run, results: Sequence[Result], in_flight: Collection[Amount]
@@ -268,15 +273,16 @@ class Runner:
         stays reserved for other calls.
         """
         delays = self.build_retry_delays()
-        reserved = self.daily_budget.build_reservation(in_flight)
+        reservation = self.daily_budget.build_reservation(in_flight)
         while True:
             # Whichever attempt an answer belongs to, its slot has to be open in this round.
             debate = run.snapshot.debate
-            accepted = {(debate.round, slot.key) for slot in acceptable_slots(debate)}
-            events = [event for call, event in results if event and (call.round, call.slot_key) in accepted]
+            open_keys = {(debate.round, slot.key) for slot in acceptable_slots(debate)}
+            events = [event for call, event in results if event and (call.round, call.slot_key) in open_keys]
             debate = replay(events, debate)
             # Code of the caller may raise, which must not cost an answer.
             is_held = in_flight or self.before_steps or run.code
+            # What follows is written with the last answer of a round: no crash can come between them.
             if events and not (is_held or has_reached(debate, run.through_round)):
                 step = decide(debate, elapsed=self.compute_elapsed(run))
                 if isinstance(step, Record):
@@ -284,10 +290,12 @@ class Runner:
                     debate = replay(step.events, debate)
             try:
                 if events:
-                    recorded = self.store.record(run.snapshot, events, reached=debate, reserved=reserved)
-                    run.update(await recorded)
+                    recording = self.store.record(
+                        run.snapshot, events, debate_after=debate, reserved=reservation
+                    )
+                    run.update(await recording)
                 else:
-                    await self.daily_budget.settle(run.snapshot.id, reserved)
+                    await self.daily_budget.settle(run.snapshot.id, reservation)
             except DatabaseUnavailableError as error:
                 run.hold_up(error)
                 await anyio.sleep(next(delays))

@@ -20,7 +20,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
 from server.debate.facts.setup.team import Team
 from server.debate.interventions.action import InterventionRequest
-from server.debate.rules.advance import CallerCode
+from server.debate.rules.caller_code import CallerCode
 from server.debate.state.seats import find_models, find_officers
 from server.debate.votes.teams import TeamRequest
 from server.engine.database.ledger import find_team
@@ -31,7 +31,7 @@ from server.models.registry import ModelRegistry
 from server.models.windows import WindowTable
 from server.redaction import MODEL_FIELDS, redact_model
 from server.research import Research
-from storage.contract.ledger import Ledger
+from storage.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,10 @@ class SetupPlanner:
             InvalidRequestError: the debate cannot be held as requested.
             NoModelError: it names no model, and none is configured.
         """
-        named = list_models(request)
-        models = named or await self._choose_models([debater.model for debater in request.debaters])
+        requested_models = list_models(request)
+        models = requested_models or await self._choose_models(
+            [debater.model for debater in request.debaters]
+        )
         build = partial(
             open_debate,
             request,
@@ -73,8 +75,12 @@ class SetupPlanner:
         )
         is_slow = request.options.output_schema is not None  # some patterns take half a second to compile
         setup = await to_thread.run_sync(build) if is_slow else build()
-        asked = plan_team(request, models, setup)
-        return build(team=await self._find_team(asked, setup.seed, ledger, owner)) if asked else setup
+        team_request = plan_team(request, models, setup)
+        return (
+            build(team=await self._find_team(team_request, setup.seed, ledger, owner))
+            if team_request
+            else setup
+        )
 
     async def plan_fork(
         self, parent: DebateSnapshot, at_round: int, changes: ChangesInput, ledger: Ledger, owner: str
@@ -92,18 +98,18 @@ class SetupPlanner:
             build()  # what cannot be forked is refused before anything is chosen
             models: Sequence[str] = changes.team.candidates or list_candidates(debate.setup.team)
             models = models or await self._choose_models([])
-            asked = plan_fork_team(debate, at_round, changes, models)
-            team = await self._find_team(asked, changes.seed or debate.setup.seed, ledger, owner)
-        setup, inherited = build(team)
-        return add_prices(setup, self.prices.find_price), inherited
+            team_request = plan_fork_team(debate, at_round, changes, models)
+            team = await self._find_team(team_request, changes.seed or debate.setup.seed, ledger, owner)
+        setup, inherited_events = build(team)
+        return add_prices(setup, self.prices.find_price), inherited_events
 
     async def _choose_models(self, debater_models: Sequence[str]) -> Sequence[str]:
         return await choose_models(self.configured_models, self.environ, self.windows, debater_models)
 
-    async def _find_team(self, asked: TeamRequest, seed: int, ledger: Ledger, owner: str) -> Team:
-        """The team of these candidates, of whom none is chosen unless all can be asked."""
-        await self.check_models(asked.candidates)
-        return await find_team(asked, seed, ledger=ledger, owner=owner, find_price=self.prices.find_price)
+    async def _find_team(self, request: TeamRequest, seed: int, ledger: Ledger, owner: str) -> Team:
+        """Choose a team of these candidates. Raises InvalidRequestError if one of them cannot be asked."""
+        await self.check_models(request.candidates)
+        return await find_team(request, seed, ledger=ledger, owner=owner, find_price=self.prices.find_price)
 
     async def complete(self, setup: Opened, code: CallerCode) -> Opened:
         """The setup as it is recorded. Raises InvalidRequestError for what cannot be used here."""
@@ -113,7 +119,7 @@ class SetupPlanner:
         names = find_models(setup)
         await self.check_models((*names, *setup.fallback_models))
         self.models.prepare(names)
-        for tools in (setup.judges.tools, *(seat.tools for seat in find_officers(setup).values() if seat)):
+        for tools in (setup.judges.tools, *(seat.tools for seat in find_officers(setup).values())):
             self.research.check(tools)
         for debater in setup.debaters:
             self.research.check(debater.tools, for_debater=True)
@@ -124,7 +130,7 @@ class SetupPlanner:
         if not (model := request.model.strip()):
             return request
         await self.check_models([model])
-        window = sum(found.tokens for found in await self.windows.find([model]))
+        window = sum(row.tokens for row in await self.windows.find([model]))
         return replace(request, price=self.prices.find_price(model), window=window)
 
     async def check_models(self, names: Sequence[str]) -> None:

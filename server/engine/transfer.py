@@ -28,13 +28,14 @@ from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
 from server.debate.views.verdict import build_result
 from server.engine.database.errors import translate_storage_errors
+from server.engine.database.memory import is_retracted, withdraw
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import check_receipt, find_receipt
 from storage.canonical import AmbiguousError, parse_json
 from storage.chain import verify_links
-from storage.contract.errors import DamagedStreamError, DivergenceError
-from storage.contract.streams import Entry
+from storage.errors import DamagedStreamError, DivergenceError
+from storage.streams import Entry
 
 FILE_FORMAT = "debate/1"
 EXPORTED = ("seq", "at", "actor", "body", "hash")
@@ -87,7 +88,7 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
     """The content of the file. Raises as `DebateManager.load`."""
     snapshot = await manager.load(debate_id)
     receipt = await find_receipt(manager, snapshot)
-    entries = await manager.store.read_entries(snapshot)
+    entries = (await manager.store.read_entries(snapshot))[snapshot.id]
     return build_export(snapshot, entries, receipt.envelope)
 
 
@@ -126,26 +127,30 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
         InvalidRequestError: it is not a valid export, or its id is taken. Nothing was written.
         StorageUnavailableError: the database cannot be written.
     """
-    imported = validate_export(data)
-    entries = [Entry(**dict(entry)) for entry in imported.entries]
-    verified = verify_entries(imported.debate_id, entries, manager.clock())
-    debate, envelope = verified.debate, imported.receipt.envelope
-    check_headline(imported, debate)
+    export = validate_export(data)
+    entries = [Entry(**dict(entry)) for entry in export.entries]
+    record = verify_entries(export.debate_id, entries, manager.clock())
+    debate, envelope = record.debate, export.receipt.envelope
+    check_headline(export, debate)
     if envelope is not None:
-        check_receipt(envelope, verified.id, verified.entries)
+        check_receipt(envelope, record.id, record.entries)
     if not debate.ended:  # which servers it may use is for this machine's settings to say
         for debater in debate.setup.debaters:
             manager.planner.research.check(debater.tools, for_debater=True)
     with translate_storage_errors():
         try:
-            return await manager.store.restore(
-                imported.debate_id, entries, debate, receipt=json.dumps(envelope) if envelope else ""
+            receipt = json.dumps(envelope) if envelope else ""
+            snapshot, new_count = await manager.store.restore(
+                export.debate_id, entries, debate, receipt=receipt
             )
         except DivergenceError as error:
             raise InvalidRequestError(
-                f"Debate {imported.debate_id} is here already, and entry {error.seq} is another one here. "
+                f"Debate {export.debate_id} is here already, and entry {error.seq} is another one here. "
                 "Import it into another database (--db)."
             ) from error
+    if new_count and is_retracted(snapshot.debate.tags):
+        await withdraw(manager.store.of(snapshot.owner), snapshot.id, "retracted")
+    return snapshot, new_count
 
 
 def verify_entries(debate_id: str, entries: Sequence[Entry], now: datetime) -> DebateSnapshot:
@@ -154,7 +159,6 @@ def verify_entries(debate_id: str, entries: Sequence[Entry], now: datetime) -> D
     Raises:
         InvalidRequestError: they are no such record; the text names the first wrong entry and the rule.
     """
-    require(len(entries) <= MAX_ENTRIES, f"There are more than {MAX_ENTRIES:,} entries.")
     history = [
         Recorded(entry.seq, entry.at, entry.actor, entry.hash, parse_event(entry.seq, entry.body))
         for entry in entries
@@ -172,26 +176,26 @@ def verify_entries(debate_id: str, entries: Sequence[Entry], now: datetime) -> D
 def compute_ages(history: Sequence[Recorded], now: datetime) -> list[float]:
     """Seconds from the first entry to each. Raises InvalidRequestError where times go back, or are in the future."""
     times = [datetime.fromisoformat(entry.at) for entry in history]
-    for entry, at, before in zip(history, times, [times[0], *times], strict=False):
-        named = f"Entry {entry.seq} ({entry.event.kind}): its time, {entry.at},"
-        require(at >= before, f"{named} is before that of the entry before it.")
-        require(at <= now + CLOCK_TOLERANCE, f"{named} is in the future.")
+    for entry, at, previous in zip(history, times, [times[0], *times], strict=False):
+        subject = f"Entry {entry.seq} ({entry.event.kind}): its time, {entry.at},"
+        require(at >= previous, f"{subject} is before that of the entry before it.")
+        require(at <= now + CLOCK_TOLERANCE, f"{subject} is in the future.")
         if isinstance(entry.event, Paused) and entry.event.until:
-            until = datetime.fromisoformat(entry.event.until)
-            require(at < until <= at + timedelta(days=1), f"{named} is not that of a pause of at most a day.")
+            end = datetime.fromisoformat(entry.event.until)
+            require(at < end <= at + timedelta(days=1), f"{subject} is not that of a pause of at most a day.")
     return [(at - times[0]).total_seconds() for at in times]
 
 
-def check_headline(imported: ImportedDebate, debate: Debate) -> None:
+def check_headline(export: ImportedDebate, debate: Debate) -> None:
     """Refuse a file that tells its readers something else than its entries do."""
-    told, verdict = imported.result.verdict, build_result(debate)["verdict"]
+    shown_verdict, verdict = export.result.verdict, build_result(debate)["verdict"]
     ending = debate.ended.ending if debate.ended else ""
-    told_ending = imported.status if imported.status in ("concluded", "truncated") else ""
+    shown_ending = export.status if export.status in ("concluded", "truncated") else ""
     wrong = {
-        "question": imported.question not in (None, debate.setup.question),
-        "status": imported.status is not None and told_ending != ending,
-        "outcome": told.outcome not in (None, verdict["outcome"]),
-        "winner": told.winner not in (None, verdict["winner"]),
+        "question": export.question not in (None, debate.setup.question),
+        "status": export.status is not None and shown_ending != ending,
+        "outcome": shown_verdict.outcome not in (None, verdict["outcome"]),
+        "winner": shown_verdict.winner not in (None, verdict["winner"]),
     }
     for name, is_wrong in wrong.items():
         require(not is_wrong, f"The file was altered: its {name} is not what its entries come to.")
@@ -210,19 +214,19 @@ def validate_export(data: Any) -> ImportedDebate:
             f"The file is of the kind {kind}, and {FILE_FORMAT} is read here. {NEWER_RELEASE_HINT}"
         )
     try:
-        found = ImportedDebate.model_validate(data)
+        export = ImportedDebate.model_validate(data)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
-        where = wrong["loc"]
-        which = f"Entry {int(where[1]) + 1}" if where[0] == "entries" and len(where) > 1 else "The file"
-        named = ".".join(map(str, where))[:80]
-        raise InvalidRequestError(f"{which} is not as it was exported: {named}: {wrong['msg']}.") from None
-    last, receipt = found.entries[-1], found.receipt
-    if receipt.entries != len(found.entries):
+        path = wrong["loc"]
+        which = f"Entry {int(path[1]) + 1}" if path[0] == "entries" and len(path) > 1 else "The file"
+        field = ".".join(map(str, path))[:80]
+        raise InvalidRequestError(f"{which} is not as it was exported: {field}: {wrong['msg']}.") from None
+    last_entry, receipt = export.entries[-1], export.receipt
+    if receipt.entries != len(export.entries):
         raise InvalidRequestError(
-            f"The receipt is of {receipt.entries} entries, and the file holds {len(found.entries)}: it was "
+            f"The receipt is of {receipt.entries} entries, and the file holds {len(export.entries)}: it was "
             "cut short or added to."
         )
-    if receipt.head != last.hash:
-        raise InvalidRequestError(f"Entry {last.seq} is not the one that the receipt ends with.")
-    return found
+    if receipt.head != last_entry.hash:
+        raise InvalidRequestError(f"Entry {last_entry.seq} is not the one that the receipt ends with.")
+    return export

@@ -11,7 +11,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.receipts import check_receipt
 from server.engine.transfer import build_export, validate_export, verify_entries
 from server.signing import find_key_id, open_envelope
-from storage.contract.streams import Entry
+from storage.streams import Entry
 
 Finding = Literal["holds", "wrong", "unknown"]
 
@@ -38,26 +38,26 @@ class Keys:
     own: bytes | None = None
 
 
-def verify_file(data: Any, keys: Keys, kept: Any, now: datetime) -> list[Check]:
-    """What holds of a file and what does not. `kept`: a receipt that was kept elsewhere, or None."""
+def verify_file(data: Any, keys: Keys, kept_receipt: Any, now: datetime) -> list[Check]:
+    """What holds of a file and what does not. `kept_receipt`: one that was kept elsewhere, or None."""
     is_export = isinstance(data, dict) and ("counterpoint" in data or isinstance(data.get("entries"), list))
     if not is_export:
-        return verify_receipt_alone(data, keys, kept)
+        return verify_receipt_alone(data, keys, kept_receipt)
     try:
-        imported = validate_export(data)
-        entries = [Entry(**dict(entry)) for entry in imported.entries]
-        snapshot = verify_entries(imported.debate_id, entries, now)
+        export = validate_export(data)
+        entries = [Entry(**dict(entry)) for entry in export.entries]
+        snapshot = verify_entries(export.debate_id, entries, now)
     except InvalidRequestError as error:
-        return [Check("record", "wrong", str(error)), *verify_broken(data, kept)]
-    envelope, count = imported.receipt.envelope, len(entries)
+        return [Check("record", "wrong", str(error)), *verify_broken(data, kept_receipt)]
+    envelope, count = export.receipt.envelope, len(entries)
     text = f"{count} entries: the chain holds, and everything that follows from them, the verdict included, does."
     checks = [Check("record", "holds", text)]
-    where = find_difference(data, build_export(snapshot, entries, envelope))
-    if where:
-        text = f"What the file tells its readers is not what its entries come to: {where} is something else."
+    place = find_difference(data, build_export(snapshot, entries, envelope))
+    if place:
+        text = f"What the file tells its readers is not what its entries come to: {place} is something else."
         checks.append(Check("file", "wrong", text))
     checks += verify_signature(snapshot, envelope, keys)
-    return [*checks, *(verify_kept(snapshot, kept, keys) if kept is not None else ())]
+    return [*checks, *(verify_kept(snapshot, kept_receipt, keys) if kept_receipt is not None else ())]
 
 
 def verify_signature(snapshot: DebateSnapshot, envelope: Any, keys: Keys) -> Iterator[Check]:
@@ -71,12 +71,12 @@ def verify_signature(snapshot: DebateSnapshot, envelope: Any, keys: Keys) -> Ite
             yield Check("signature", finding, "The debate has ended, and the file holds no signed receipt.")
         return
     try:
-        opened = check_receipt(envelope, snapshot.id, snapshot.entries)
+        content = check_receipt(envelope, snapshot.id, snapshot.entries)
     except InvalidRequestError as error:
         yield Check("signature", "wrong", str(error))
         return
     yield Check("signature", "holds", "The signed receipt says what the entries come to.")
-    yield verify_signer(opened.public_key, keys)
+    yield verify_signer(content.public_key, keys)
 
 
 def verify_signer(public_key: bytes, keys: Keys) -> Check:
@@ -90,31 +90,35 @@ def verify_signer(public_key: bytes, keys: Keys) -> Check:
     return Check("signer", "unknown", NO_PROOF.format(key_id))
 
 
-def find_envelope(kept: Any) -> Any:
+def find_envelope(kept_receipt: Any) -> Any:
     """The envelope in whatever a receipt was kept as: itself, the view of a receipt, or an exported debate."""
-    if isinstance(kept, dict) and "counterpoint" in kept:
-        kept = {"debate_id": kept.get("debate_id"), **(kept.get("receipt") or {})}
-    return kept if isinstance(kept, dict) and "payload" in kept else (kept or {}).get("envelope")
+    if isinstance(kept_receipt, dict) and "counterpoint" in kept_receipt:
+        kept_receipt = {"debate_id": kept_receipt.get("debate_id"), **(kept_receipt.get("receipt") or {})}
+    return (
+        kept_receipt
+        if isinstance(kept_receipt, dict) and "payload" in kept_receipt
+        else (kept_receipt or {}).get("envelope")
+    )
 
 
-def find_kept_head(kept: Any) -> tuple[str, int, str]:
+def find_kept_head(kept_receipt: Any) -> tuple[str, int, str]:
     """(debate id, number of entries, head of the chain) of a receipt. Raises InvalidRequestError if it has none."""
     try:
-        if (envelope := find_envelope(kept)) is not None:
+        if (envelope := find_envelope(kept_receipt)) is not None:
             statement = open_envelope(envelope).statement
             [subject] = statement["subject"]
             name, head = subject["name"].removeprefix("debate:"), subject["digest"]["sha256"]
             return str(name), int(statement["predicate"]["ended_seq"]), str(head)
-        receipt = kept.get("receipt", kept)
-        return str(kept["debate_id"]), int(receipt["entries"]), str(receipt["head"])
+        receipt = kept_receipt.get("receipt", kept_receipt)
+        return str(kept_receipt["debate_id"]), int(receipt["entries"]), str(receipt["head"])
     except (LookupError, TypeError, ValueError, AttributeError):
         raise InvalidRequestError("This is no receipt: `counterpoint receipt ID` prints one.") from None
 
 
-def verify_kept(snapshot: DebateSnapshot, kept: Any, keys: Keys) -> Iterator[Check]:
-    """Compare a record with a receipt that was kept elsewhere: what was cut off or replaced since shows."""
+def verify_kept(snapshot: DebateSnapshot, kept_receipt: Any, keys: Keys) -> Iterator[Check]:
+    """Compare a record with a receipt that was kept elsewhere. This shows what was cut off or replaced since."""
     try:
-        debate_id, count, head = find_kept_head(kept)
+        debate_id, count, head = find_kept_head(kept_receipt)
     except InvalidRequestError as error:
         yield Check("kept", "wrong", f"The receipt that was kept: {error}")
         return
@@ -129,18 +133,18 @@ def verify_kept(snapshot: DebateSnapshot, kept: Any, keys: Keys) -> Iterator[Che
         yield Check("kept", "wrong", text)
     else:
         yield Check("kept", "holds", f"The first {count} entries are those of the receipt that was kept.")
-        if (envelope := find_envelope(kept)) is not None:
+        if (envelope := find_envelope(kept_receipt)) is not None:
             signer = verify_signer(open_envelope(envelope).public_key, keys)
             yield Check("kept", signer.finding, f"The receipt that was kept: {signer.text}")
 
 
-def verify_broken(data: dict[str, Any], kept: Any) -> Iterator[Check]:
+def verify_broken(data: dict[str, Any], kept_receipt: Any) -> Iterator[Check]:
     """What a receipt that was kept says of a file whose record does not hold."""
     entries = data.get("entries")
-    if kept is None or not isinstance(entries, list):
+    if kept_receipt is None or not isinstance(entries, list):
         return
     try:
-        debate_id, count, _ = find_kept_head(kept)
+        debate_id, count, _ = find_kept_head(kept_receipt)
     except InvalidRequestError as error:
         yield Check("kept", "wrong", f"The receipt that was kept: {error}")
         return
@@ -148,23 +152,23 @@ def verify_broken(data: dict[str, Any], kept: Any) -> Iterator[Check]:
     yield Check("kept", "unknown", text)
 
 
-def verify_receipt_alone(data: Any, keys: Keys, kept: Any) -> list[Check]:
+def verify_receipt_alone(data: Any, keys: Keys, kept_receipt: Any) -> list[Check]:
     try:
         debate_id, count, head = find_kept_head(data)
         envelope = find_envelope(data)
-        other = find_kept_head(kept) if kept is not None else None
+        other_head = find_kept_head(kept_receipt) if kept_receipt is not None else None
     except InvalidRequestError as error:
         return [Check("signature", "wrong", str(error))]
-    told = f"{count} entries of debate {debate_id[:60]} with the head {head[:64]}"
-    checks = [Check("record", "unknown", f"It is a receipt of {told}, which are not here to be checked.")]
+    subject = f"{count} entries of debate {debate_id[:60]} with the head {head[:64]}"
+    checks = [Check("record", "unknown", f"It is a receipt of {subject}, which are not here to be checked.")]
     if envelope is None:
         return [*checks, Check("signature", "unknown", "It is not signed.")]
-    opened = open_envelope(envelope)
-    if "statement" in data and find_difference(data["statement"], opened.statement):
+    content = open_envelope(envelope)
+    if "statement" in data and find_difference(data["statement"], content.statement):
         checks.append(Check("file", "wrong", "The statement that is shown is not the one that was signed."))
-    checks += [Check("signature", "holds", "The signature holds."), verify_signer(opened.public_key, keys)]
-    if other:
-        is_same = other == (debate_id, count, head)
+    checks += [Check("signature", "holds", "The signature holds."), verify_signer(content.public_key, keys)]
+    if other_head:
+        is_same = other_head == (debate_id, count, head)
         text = "It is the receipt that was kept." if is_same else "It is not of what the kept receipt is of."
         checks.append(Check("kept", "holds" if is_same else "wrong", text))
     return checks

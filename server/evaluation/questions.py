@@ -69,8 +69,8 @@ def parse_line(raw: bytes, number: int) -> Mapping[str, Any]:
         refuse(number, "it is no object", f"Write {SHAPE}")
     for key in ("id", "question", "options", "answer"):
         if key not in data:
-            known = ", ".join(sorted(map(clean_line, data)))[:100] or "nothing"
-            refuse(number, f'"{key}" is missing (there is {known})', f"Write {SHAPE}")
+            field_names = ", ".join(sorted(map(clean_line, data)))[:100] or "nothing"
+            refuse(number, f'"{key}" is missing (there is {field_names})', f"Write {SHAPE}")
     return data
 
 
@@ -94,14 +94,14 @@ def read_id(value: Any, line: int) -> str:
     return text
 
 
-def read_text(value: Any, line: int, what: str, most: int) -> str:
+def read_text(value: Any, line: int, what: str, limit: int) -> str:
     if not isinstance(value, str):
         refuse(line, f"{what} is no text", "Put it between quotation marks")
     text = clean(value)
     if not text:
         refuse(line, f"{what} is empty", "Write it out")
-    if len(text) > most:
-        refuse(line, f"{what} has {len(text):,} characters, and {most:,} are the most", "Shorten it")
+    if len(text) > limit:
+        refuse(line, f"{what} has {len(text):,} characters, and {limit:,} are the most", "Shorten it")
     return text
 
 

@@ -5,14 +5,23 @@ from typing import Any
 
 from server.debate.facts.quoting import disarm_markup, quote_heading
 from server.debate.facts.text import clean_line, format_count
+from server.evaluation.advice import ADVICE_ARMS
 
 MEANINGS = {
     "single": "one answer of one model",
     "blind": "one blind ballot of each model",
     "vote": "blind ballots for as many tokens as the debate took",
     "debate": "the verdict of a debate",
+    "one": "one advisor's own answer",
+    "check": "an answer, and a review of it by the same model",
+    "quick": "a second opinion, quick",
+    "no_exchange": "a second opinion before those who differ argue",
+    "standard": "a second opinion",
 }
 """What each arm is; that of a further format is named after it."""
+
+PARTS = ("one", "no_exchange")
+"""Arms that are parts of `standard`."""
 
 MOST_LISTED = 20
 """Wrong verdicts that are listed."""
@@ -20,26 +29,26 @@ MOST_LISTED = 20
 Results = Mapping[str, Any]
 
 
-def render_markdown(found: Results, notes: Iterable[str] = ()) -> str:
+def render_markdown(results: Results, notes: Iterable[str] = ()) -> str:
     """`notes`: what is missing, and why."""
-    parts = [f"# {describe_outcome(found)}", "", describe_setting(found), ""]
+    parts = [f"# {describe_outcome(results)}", "", describe_setting(results), ""]
     parts += [f"> {disarm_markup(clean_line(note))}\n" for note in notes]
-    if found["questions"]:
-        parts += [*list_arm_lines(found), *list_difference_lines(found), *list_label_lines(found)]
-        parts += [*list_calibration_lines(found), *list_model_lines(found), *list_wrong_lines(found)]
+    if results["questions"]:
+        parts += [*list_arm_lines(results), *list_difference_lines(results), *list_label_lines(results)]
+        parts += [*list_calibration_lines(results), *list_model_lines(results), *list_wrong_lines(results)]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def describe_outcome(found: Results) -> str:
+def describe_outcome(results: Results) -> str:
     """Whether debating was better than the vote for the same tokens, in a line."""
-    if not found["questions"]:
+    if not results["questions"]:
         return "No question was answered by every arm."
-    first = found["difference"]
-    points = describe_points(first["debate_minus_vote"], first["low"], first["high"])
-    on = f"on {format_count(found['questions'], 'question')}"
-    if first["low"] > 0:
+    difference = results["difference"]
+    points = describe_points(difference["debate_minus_vote"], difference["low"], difference["high"])
+    on = f"on {format_count(results['questions'], 'question')}"
+    if difference["low"] > 0:
         return f"Debating was better than a vote for the same tokens {on}: {points}"
-    if first["high"] < 0:
+    if difference["high"] < 0:
         return f"A vote for the same tokens was better than debating {on}: {points}"
     return f"No clear difference between debating and a vote for the same tokens {on}: {points}"
 
@@ -48,21 +57,21 @@ def describe_points(value: float, low: float, high: float) -> str:
     return f"{100 * value:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
 
 
-def describe_setting(found: Results) -> str:
-    models = ", ".join(map(quote_heading, found["models"]))
-    judges = ", ".join(map(quote_heading, found["judges"])) or "those that a debate chooses"
-    left = f" {format_count(found['left'], 'question')} left." if found["left"] else ""
+def describe_setting(results: Results) -> str:
+    models = ", ".join(map(quote_heading, results["models"]))
+    judges = ", ".join(map(quote_heading, results["judges"])) or "those that a debate chooses"
+    rest = f" {format_count(results['left'], 'question')} left." if results["left"] else ""
     return (
-        f"Models {models}; judges {judges}; {', '.join(found['formats'])}; seed {found['seed']}."
-        f"{left}{describe_reused(found)} In brackets: 95 % intervals for questions like these, by a paired bootstrap."
+        f"Models {models}; judges {judges}; {', '.join(results['formats'])}; seed {results['seed']}."
+        f"{rest}{describe_reused(results)} In brackets: 95 % intervals for questions like these, by a paired bootstrap."
     )
 
 
-def describe_reused(found: Results) -> str:
+def describe_reused(results: Results) -> str:
     """How many answers are those of other debates; "" without `cache`."""
-    if found["cache"] == "off":
+    if results["cache"] == "off":
         return ""
-    scores = found["arms"].values()
+    scores = [score for arm, score in results["arms"].items() if arm not in PARTS]
     answers = format_count(sum(score["reused"] for score in scores), "answer")
     tokens = sum(score["reused_tokens"] for score in scores)
     return f" Reused from other debates: {answers}; their {tokens:,} tokens are not among those below."
@@ -88,10 +97,12 @@ def list_table(heading: str, rows: Iterable[Iterable[str]]) -> list[str]:
 
 def describe_arm(arm: str) -> str:
     kind, _, name = arm.partition(":")
+    if kind == "vote" and name in ADVICE_ARMS:
+        return f"blind ballots for about as many tokens as {name} took"
     return f"{MEANINGS[kind]}{f' ({name})' if name else ''}"
 
 
-def list_arm_lines(found: Results) -> list[str]:
+def list_arm_lines(results: Results) -> list[str]:
     rows = [
         (
             f"`{arm}`: {describe_arm(arm)}",
@@ -105,74 +116,78 @@ def list_arm_lines(found: Results) -> list[str]:
             format_money(score["cost_usd"]),
             f"{score['seconds']:,.0f} s",
         )
-        for arm, score in found["arms"].items()
+        for arm, score in results["arms"].items()
     ]
     return list_table("arm | right | Brier | calls | tokens | cost | time of models", rows)
 
 
-def list_difference_lines(found: Results) -> list[str]:
+def list_difference_lines(results: Results) -> list[str]:
     rows = [
         (
-            f"`{one['arm']}` less `{one['minus']}`",
-            describe_points(one["value"], one["low"], one["high"]),
-            "clear" if one["low"] > 0 or one["high"] < 0 else "not clear",
+            f"`{difference['arm']}` less `{difference['minus']}`",
+            describe_points(difference["value"], difference["low"], difference["high"]),
+            "clear" if difference["low"] > 0 or difference["high"] < 0 else "not clear",
         )
-        for one in found["differences"]
+        for difference in results["differences"]
     ]
     return ["## Differences", "", *list_table("arms | right | ", rows)]
 
 
-def list_label_lines(found: Results) -> list[str]:
+def list_label_lines(results: Results) -> list[str]:
     rows = [
         (
             f"`{arm}`",
             label,
-            str(one["items"]),
-            format_percentage(one["share"]),
-            format_percentage(one["accuracy"]),
+            str(label_score["items"]),
+            format_percentage(label_score["share"]),
+            format_percentage(label_score["accuracy"]),
         )
-        for arm, score in found["arms"].items()
-        for label, one in score["labels"].items()
+        for arm, score in results["arms"].items()
+        for label, label_score in score["labels"].items()
     ]
-    told = "How often each label came up, and how often it was right; no answer counts as one drawn by lot."
-    return ["## Labels", "", told, "", *list_table("arm | label | questions | share | right", rows)]
+    explanation = (
+        "How often each label came up, and how often it was right; no answer counts as one drawn by lot."
+    )
+    return ["## Labels", "", explanation, "", *list_table("arm | label | questions | share | right", rows)]
 
 
-def list_calibration_lines(found: Results) -> list[str]:
+def list_calibration_lines(results: Results) -> list[str]:
     rows = [
         (
             f"`{arm}`",
-            format_percentage(one["mean_confidence"]),
-            format_percentage(one["accuracy"]),
-            str(one["items"]),
+            format_percentage(interval["mean_confidence"]),
+            format_percentage(interval["accuracy"]),
+            str(interval["items"]),
         )
-        for arm, score in found["arms"].items()
-        for one in score["calibration"]["bins"]
+        for arm, score in results["arms"].items()
+        for interval in score["calibration"]["bins"]
     ]
-    told = "How sure each arm was of the option ahead, and how often that was right."
+    explanation = "How sure each arm was of the option ahead, and how often that was right."
     return (
-        ["## Calibration", "", told, "", *list_table("arm | told | right | questions", rows)] if rows else []
+        ["## Calibration", "", explanation, "", *list_table("arm | told | right | questions", rows)]
+        if rows
+        else []
     )
 
 
-def list_model_lines(found: Results) -> list[str]:
+def list_model_lines(results: Results) -> list[str]:
     rows = [
         (quote_heading(model), format_percentage(score["accuracy"]), format_number(score["brier"]))
-        for model, score in found["alone"].items()
+        for model, score in results["alone"].items()
     ]
     return ["## Each model alone", "", *list_table("model | right | Brier", rows)] if rows else []
 
 
-def list_wrong_lines(found: Results) -> list[str]:
+def list_wrong_lines(results: Results) -> list[str]:
     """Verdicts that were wrong, to be read: they teach more than those that were right."""
     wrong = [
         f"- {quote_heading(row['question'])}: {quote_heading(row['options'][answer['chosen'][0]])}, in place of "
         f"{quote_heading(row['options'][row['answer']])} ({answer['label']}; `counterpoint show {answer['debate_id']}`)"
-        for row in found["rows"]
+        for row in results["rows"]
         for answer in [row["arms"]["debate"]]
         if answer["chosen"] and answer["chosen"] != [row["answer"]]
     ]
     if not wrong:
         return []
-    more = [f"- and {len(wrong) - MOST_LISTED} more"] if len(wrong) > MOST_LISTED else []
-    return ["## Wrong verdicts", "", *wrong[:MOST_LISTED], *more, ""]
+    ending = [f"- and {len(wrong) - MOST_LISTED} more"] if len(wrong) > MOST_LISTED else []
+    return ["## Wrong verdicts", "", *wrong[:MOST_LISTED], *ending, ""]

@@ -3,18 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.evaluation.plan import Plan
+from server.debate.commands.requests import DEFAULT_FORMAT
+from server.evaluation.advice import ADVICE_ARMS
+from server.evaluation.plan import WAYS, Plan
 from server.evaluation.questions import Question
 from server.evaluation.scores import Answer, Spending
 from server.evaluation.statistics import ArmScore, Interval, compare_arms, list_comparisons, score_arm
 
 Answers = Mapping[tuple[str, str], Mapping[str, Answer]]
-"""By question and format, those of each arm."""
+"""By question and debate of the plan, those of each arm."""
 
 
 def build_results(plan: Plan, questions: Sequence[Question], answers: Answers) -> dict[str, Any]:
-    """Scores of all arms on the questions that every format has answered, comparisons, and a row for each question."""
-    complete = [q for q in questions if all((q.id, name) in answers for name in plan.formats)]
+    """Scores of all arms on the questions that every debate has answered, comparisons, and a row for each question."""
+    complete = [q for q in questions if all((q.id, name) in answers for name in plan.debates)]
     rows = {question.id: merge_formats(plan, answers, question) for question in complete}
     arms = list_arms(plan)
     columns = {arm: [rows[q.id][arm] for q in complete] for arm in (*arms, *list_models(plan))}
@@ -49,9 +51,17 @@ def build_results(plan: Plan, questions: Sequence[Question], answers: Answers) -
 
 
 def list_arms(plan: Plan) -> list[str]:
-    """Debate and vote of the first format have those names; of others the format follows after a colon."""
-    more = [f"{arm}:{name}" for name in plan.formats[1:] for arm in ("vote", "debate")]
+    """Debate and vote of the first format have those names; of others the format follows after a colon.
+
+    The arms of a second opinion have a vote each, for as many tokens.
+    """
+    more = [f"{arm}:{name}" for name in plan.voting_formats[1:] for arm in ("vote", "debate")]
+    more += [arm for name in list_advice_arms(plan) for arm in (f"vote:{name}", name)]
     return ["single", "blind", "vote", "debate", *more]
+
+
+def list_advice_arms(plan: Plan) -> tuple[str, ...]:
+    return ADVICE_ARMS if DEFAULT_FORMAT in plan.formats else ()
 
 
 def list_models(plan: Plan) -> list[str]:
@@ -60,19 +70,30 @@ def list_models(plan: Plan) -> list[str]:
 
 def merge_formats(plan: Plan, answers: Answers, question: Question) -> dict[str, Answer]:
     """The answers of all arms to a question; those that no format changes are from the first."""
-    first, *others = plan.formats
-    found = dict(answers[question.id, first])
-    missing = found["single"]
+    first_format, *other_formats = plan.voting_formats
+    answers_by_arm = dict(answers[question.id, first_format])
+    missing = answers_by_arm["single"]
     for name in list_models(plan):  # no answer, where a model gave none
-        found.setdefault(name, Answer((), 1 / len(question.options), "undecided", missing.spending))
-    for name in others:
-        more = answers[question.id, name]
-        found |= {f"{arm}:{name}": more[arm] for arm in ("vote", "debate")}
-    return found
+        answers_by_arm.setdefault(name, Answer((), 1 / len(question.options), "undecided", missing.spending))
+    for name in other_formats:
+        answers_of_format = answers[question.id, name]
+        answers_by_arm |= {f"{arm}:{name}": answers_of_format[arm] for arm in ("vote", "debate")}
+    if arms := list_advice_arms(plan):
+        advice = {arm: answer for way in WAYS for arm, answer in answers[question.id, way].items()}
+        answers_by_arm |= {
+            f"vote:{arm}": find_vote(answers_by_arm, advice[arm].spending.tokens) for arm in arms
+        } | advice
+    return answers_by_arm
 
 
-def dump_interval(found: Interval) -> dict[str, Any]:
-    return {"value": round4(found.value), "low": round4(found.low), "high": round4(found.high)}
+def find_vote(answers: Mapping[str, Answer], tokens: int) -> Answer:
+    """The vote by so many of the first ballots that it took about as many tokens."""
+    votes = [answer for arm, answer in answers.items() if arm.startswith("vote ")]
+    return min(votes or [answers["vote"]], key=lambda vote: abs(vote.spending.tokens - tokens))
+
+
+def dump_interval(interval: Interval) -> dict[str, Any]:
+    return {"value": round4(interval.value), "low": round4(interval.low), "high": round4(interval.high)}
 
 
 def round4(value: float | None) -> float | None:
@@ -127,7 +148,7 @@ def dump_score(score: ArmScore) -> dict[str, Any]:
     }
 
 
-def dump_row(question: Question, found: Mapping[str, Answer], arms: Sequence[str]) -> dict[str, Any]:
+def dump_row(question: Question, answers: Mapping[str, Answer], arms: Sequence[str]) -> dict[str, Any]:
     return {
         "id": question.id,
         "question": question.text,
@@ -141,10 +162,10 @@ def dump_row(question: Question, found: Mapping[str, Answer], arms: Sequence[str
                 "belief": round4(answer.belief),
                 "confidence": round4(answer.confidence),
                 "calls": answer.spending.calls,
-                "tokens": answer.spending.input_tokens + answer.spending.output_tokens,
+                "tokens": answer.spending.tokens,
                 **({"debate_id": answer.debate_id} if answer.debate_id else {}),
             }
-            for arm, answer in found.items()
+            for arm, answer in answers.items()
             if arm in arms
         },
     }

@@ -19,7 +19,8 @@ from server.debate.views.state import status_reason
 from server.engine.database.repeats import TwinError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.evaluation.plan import ACTOR, Plan, build_request, check_formats
+from server.evaluation.advice import read_advice
+from server.evaluation.plan import ACTOR, WAYS, Plan, build_request, check_formats
 from server.evaluation.questions import Question
 from server.evaluation.scores import Answer, read_answers
 
@@ -41,9 +42,9 @@ class Budget:
 
 @dataclass
 class Evaluation:
-    """The debates about some questions. `answers`: by question and format, those of `read_answers`.
+    """The debates about some questions. `answers`: by question and debate of the plan, those of its arms.
 
-    `stopped`: why debates are not over, by question and format. `on_change`: called after each entry.
+    `stopped`: why debates are not over, by question and debate. `on_change`: called after each entry.
     """
 
     manager: DebateManager
@@ -62,7 +63,7 @@ class Evaluation:
 
     @property
     def jobs(self) -> list[tuple[Question, str]]:
-        return [(question, name) for question in self.questions for name in self.plan.formats]
+        return [(question, name) for question in self.questions for name in self.plan.debates]
 
     @property
     def calls(self) -> int:
@@ -80,18 +81,18 @@ class Evaluation:
         """
         check_formats(self.plan.formats)
         models = (*self.plan.models, *self.plan.judges)
-        awaited = ", ".join(sorted(AWAITED & {*models}))
-        require(not awaited, f"{awaited} is no model that could be asked again and again: leave it out.")
+        names = ", ".join(sorted(AWAITED & {*models}))
+        require(not names, f"{names} is no model that could be asked again and again: leave it out.")
         await self.manager.planner.check_models(models)
         if self.budget.cost_usd:
             limits = Limits(max_cost_usd=f"{self.budget.cost_usd:f}")
             check_prices_known(limits, models, map(self.find_price, dict.fromkeys(models)))
         return [self.estimate(question, name) for question, name in self.jobs]
 
-    def estimate(self, question: Question, format_name: str) -> Estimate:
+    def estimate(self, question: Question, name: str) -> Estimate:
         try:
-            request = build_request(self.plan, question, format_name)
-            setup = open_debate(request, models=self.plan.models, seed=1, find_price=self.find_price)
+            request = build_request(self.plan, question, name)
+            setup = open_debate(request, models=request.models, seed=1, find_price=self.find_price)
         except InvalidRequestError as error:
             raise InvalidRequestError(f'Question "{question.id}": {error}') from None
         return estimate(Debate(setup))
@@ -138,7 +139,10 @@ class Evaluation:
                 snapshot = await self.manager.follow(snapshot.id, wait=FOLLOW_SECONDS)
                 snapshot = await self.go_on_without_unheard(snapshot)
             if snapshot.debate.ended:
-                self.answers[key] = read_answers(self.plan, question, snapshot.debate, snapshot.id)
+                if name in WAYS:
+                    self.answers[key] = read_advice(name, question, snapshot.debate, snapshot.id)
+                else:
+                    self.answers[key] = read_answers(self.plan, question, snapshot.debate, snapshot.id)
                 self.failures_in_a_row = 0
             else:
                 self.stopped[key] = (
@@ -161,8 +165,8 @@ class Evaluation:
 
     async def go_on_without_unheard(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """A debater that was never heard is asked once more; then the debate goes on without it."""
-        paused = snapshot.debate.paused
-        return await self.resume(snapshot) if paused and paused.cause == "unheard" else snapshot
+        pause = snapshot.debate.paused
+        return await self.resume(snapshot) if pause and pause.cause == "unheard" else snapshot
 
     async def resume(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         request = InterventionRequest(reason="the evaluation goes on")

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from server.debate.analysis.confidence import build_confidence
 from server.debate.analysis.debates import pool_judges
-from server.debate.ballots.samples import find_plurality, list_samples, pool_samples
+from server.debate.ballots.samples import list_leaders, list_samples, pool_samples
 from server.debate.ballots.waves import SAMPLE_BALLOT
-from server.debate.facts.answers import Usage
-from server.debate.facts.events import Balloted
+from server.debate.facts.answers import Researched, Usage
+from server.debate.facts.events import AnswerEvent, Balloted, Failed
 from server.debate.state.debate import Debate
-from server.debate.votes.verdict import count_panel
+from server.debate.verdicts.rules import count_panel
 from server.evaluation.plan import Plan, build_names
 from server.evaluation.questions import Question
 
@@ -41,6 +40,10 @@ class Spending:
     seconds: float = 0.0
     reused: int = 0
     reused_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
 
     def plus(self, other: "Spending") -> "Spending":
         known = self.cost_usd is not None and other.cost_usd is not None
@@ -73,17 +76,23 @@ class Answer:
 
 
 def read_answers(plan: Plan, question: Question, debate: Debate, debate_id: str) -> dict[str, Answer]:
-    """The answers of all arms by a debate that is over: those called as above, and "alone MODEL" for each model."""
+    """The answers of all arms by a debate that is over: those called as above, and "alone MODEL" for each model.
+
+    "vote N" is the vote of the first N ballots, for what takes fewer tokens than the debate.
+    """
     firsts = find_first_samples(plan, debate)
     arms = {f"alone {model}": read_vote(question, debate, [ballot]) for model, ballot in firsts.items()}
     single = [firsts[plan.models[0]]] if plan.models[0] in firsts else []
     paid = [failure.usage for failure in debate.failures if failure.slot_index >= SAMPLE_BALLOT]
     lost = sum(f.attempts for f in debate.failures if f.slot_index >= SAMPLE_BALLOT and f.usage is None)
     samples = [*[sample.usage for sample in debate.samples], *filter(None, paid)]
+    ballots = list_samples(debate)
+    for number in range(1, len(ballots) + 1):
+        arms[f"vote {number}"] = read_vote(question, debate, ballots[:number])
     arms |= {
         "single": read_vote(question, debate, single),
         "blind": read_vote(question, debate, list(firsts.values())),
-        "vote": read_vote(question, debate, list_samples(debate), sum_usage(samples, lost)),
+        "vote": read_vote(question, debate, ballots, sum_usage(samples, lost)),
         "debate": read_verdict(question, debate, debate_id),
     }
     return arms
@@ -106,7 +115,7 @@ def read_vote(
     if not ballots:
         return build_answer(question, (), "undecided", spending)
     shares = {share.name: float(share.value) for share in pool_samples(debate, ballots)}
-    ahead = find_plurality(ballots)
+    ahead = list_leaders(ballots)
     label = "decided" if len(ahead) == 1 else "undecided"
     top = max(build_names(question), key=lambda name: shares[name])
     return build_answer(question, ahead, label, spending, shares, (top, shares[top]))
@@ -114,18 +123,14 @@ def read_vote(
 
 def read_verdict(question: Question, debate: Debate, debate_id: str) -> Answer:
     facts = (*debate.answers, *debate.research, *debate.failures)
-    own = [fact for fact in facts if fact.slot_index < SAMPLE_BALLOT]
-    lost = sum(f.attempts for f in debate.failures if f.slot_index < SAMPLE_BALLOT and f.usage is None)
-    spending = sum_usage([fact.usage for fact in own if fact.usage], lost)
+    spending = sum_facts([fact for fact in facts if fact.slot_index < SAMPLE_BALLOT])
     found = debate.verdict
     if found is None:
         return build_answer(question, (), FAILED, spending, debate_id=debate_id)
-    count = count_panel(debate, found.votes) if found.votes else None
-    sure = (
-        (count.ahead, build_confidence(debate, found.votes, count).value) if count and count.ahead else None
-    )
+    ahead = count_panel(debate, found.votes).ahead if found.votes else ""
     chosen = (found.winner,) if found.winner else ()
     beliefs = pool_judges(debate, found.votes).beliefs if found.votes else {}
+    sure = (ahead, beliefs[ahead]) if ahead in beliefs else None
     return build_answer(question, chosen, found.outcome, spending, beliefs, sure, debate_id)
 
 
@@ -152,6 +157,11 @@ def build_answer(
         is_right=sure is not None and sure[0] == right,
         debate_id=debate_id,
     )
+
+
+def sum_facts(facts: Sequence[AnswerEvent | Researched | Failed]) -> Spending:
+    lost = sum(fact.attempts for fact in facts if isinstance(fact, Failed) and fact.usage is None)
+    return sum_usage([fact.usage for fact in facts if fact.usage], lost)
 
 
 def sum_usage(usages: Iterable[Usage], lost: int = 0) -> Spending:

@@ -104,4 +104,8 @@ def list_comparisons(arms: Sequence[str]) -> list[tuple[str, str]]:
         debate, vote = (f"{arm}:{name}" if name else arm for arm in ("debate", "vote"))
         pairs += [(debate, vote), (debate, "blind"), (debate, "single"), (vote, "single")]
     debates = [f"debate:{name}" if name else "debate" for name in formats]
-    return [*pairs, *((later, earlier) for earlier, later in pairwise(debates))]
+    pairs += [(later, earlier) for earlier, later in pairwise(debates)]
+    advice = [arm for arm in arms if f"vote:{arm}" in arms]
+    pairs += [(arm, f"vote:{arm}") for arm in advice]
+    pairs += [(later, earlier) for earlier, later in pairwise(advice)]
+    return [*pairs, *((advice[-1], debate) for debate in debates if advice)]

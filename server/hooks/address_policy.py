@@ -42,21 +42,21 @@ async def resolve(host: str, port: int) -> list[str]:
 
     Uses a daemon thread, so that a name server that does not answer cannot delay the end of the process.
     """
-    found: Future[list[str]] = Future()
-    found.set_running_or_notify_cancel()  # the thread sets a result even if nobody waits for it any more
+    addresses: Future[list[str]] = Future()
+    addresses.set_running_or_notify_cancel()  # the thread sets a result even if nobody waits for it any more
 
     def look_up() -> None:
         try:
             rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            found.set_exception(error)
+            addresses.set_exception(error)
         except UnicodeError:
-            found.set_exception(OSError("it is not a host name"))
+            addresses.set_exception(OSError("it is not a host name"))
         else:
-            found.set_result(list(dict.fromkeys(str(address[0]) for *_, address in rows)))
+            addresses.set_result(list(dict.fromkeys(str(address[0]) for *_, address in rows)))
 
     Thread(target=look_up, name=f"resolve {host}", daemon=True).start()
-    return await asyncio.wrap_future(found)
+    return await asyncio.wrap_future(addresses)
 
 
 def parse_address(host: str) -> IPv4Address | IPv6Address | None:
@@ -69,16 +69,16 @@ def parse_address(host: str) -> IPv4Address | IPv6Address | None:
 
 def is_public(host: str) -> bool:
     """Whether a host is an address that, with every IPv4 address inside it, is public and unicast."""
-    found = [parse_address(host)]
-    if isinstance(address := found[0], IPv6Address):  # mapped, 6to4, NAT64; Teredo is never global
+    addresses = [parse_address(host)]
+    if isinstance(address := addresses[0], IPv6Address):  # mapped, 6to4, NAT64; Teredo is never global
         nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64_PREFIX else None
-        found += filter(None, (address.ipv4_mapped, address.sixtofour, nat64))
+        addresses += filter(None, (address.ipv4_mapped, address.sixtofour, nat64))
     return all(
-        one is not None
-        and one.is_global
-        and not one.is_multicast
-        and not any(one in network for network in NEVER_PUBLIC if network.version == one.version)
-        for one in found
+        each is not None
+        and each.is_global
+        and not each.is_multicast
+        and not any(each in network for network in NEVER_PUBLIC if network.version == each.version)
+        for each in addresses
     )
 
 

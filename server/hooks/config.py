@@ -73,15 +73,17 @@ def one_of(kind: str, names: Sequence[str]) -> AfterValidator:
 
 def check_template(template: str) -> str:
     """Raises ValueError for a placeholder that no event can fill."""
-    known = {*matching.available_fields((matching.ANY_EVENT,)), "hook"}
-    if unknown := [name for name in matching.find_placeholders(template) if name not in known]:
-        raise ValueError(f"there is no placeholder {{{unknown[0][:40]}}}{suggest_name(unknown[0], known)}")
+    field_names = {*matching.available_fields((matching.ANY_EVENT,)), "hook"}
+    if unknown := [name for name in matching.find_placeholders(template) if name not in field_names]:
+        raise ValueError(
+            f"there is no placeholder {{{unknown[0][:40]}}}{suggest_name(unknown[0], field_names)}"
+        )
     return template
 
 
-def suggest_name(word: str, known: Iterable[str]) -> str:
+def suggest_name(word: str, names: Iterable[str]) -> str:
     """The most similar name, or a reference to the list of all."""
-    close = get_close_matches(word, sorted(known), n=1)
+    close = get_close_matches(word, sorted(names), n=1)
     return f": did you mean {close[0]}?" if close else "; docs/hooks.md lists all"
 
 
@@ -93,10 +95,10 @@ def check_conditions(data: Any, info: ValidationInfo) -> Any:
     for name, values in lists.items():
         if not values or not all(isinstance(value, str) for value in values):
             raise ValueError(f"{name[:40]} must be a word, a number, true, false, or a list of these")
-    known = matching.available_fields(info.data.get("on", (matching.ANY_EVENT,)))
-    if unknown := sorted(set(lists) - known):
+    field_names = matching.available_fields(info.data.get("on", (matching.ANY_EVENT,)))
+    if unknown := sorted(set(lists) - field_names):
         raise ValueError(
-            f"none of its events has a field {unknown[0][:40]!r}{suggest_name(unknown[0], known)}"
+            f"none of its events has a field {unknown[0][:40]!r}{suggest_name(unknown[0], field_names)}"
         )
     return lists
 

@@ -9,13 +9,14 @@ from string import Formatter
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from server.debate.facts.answers import Observed
 from server.debate.facts.events import Balloted, Event, Recorded
 from server.debate.facts.fact import Fact
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.interventions.registry import find_action
 from server.debate.machine.decide import status
+from server.debate.machine.kinds import KINDS
+from server.debate.seats.registry import SEATS
 from server.debate.state.debate import Debate
 from server.debate.views.events import ADDITIONAL_KINDS, EVENT_NAMES, PHASE_END, find_ended_round
 from server.debate.views.names import name_event
@@ -37,7 +38,6 @@ Fields = Mapping[str, tuple[str, ...]]
 
 
 def find_event_kinds(event_name: str) -> list[str]:
-    """The kinds of facts with this event name."""
     own = [kind for kind, name in EVENT_NAMES.items() if event_name in (name, ANY_EVENT)]
     return own or ADDITIONAL_KINDS.get(event_name, [])
 
@@ -55,12 +55,12 @@ def is_scalar(annotation: Any) -> bool:
 @cache
 def own_fields(kind: str) -> list[str]:
     """The scalar fields of a kind of fact, and what follows from its others: text, number or boolean."""
-    models: tuple[type[Fact], ...] = get_args(get_args(Event)[0])
-    [model] = [one for one in models if one.model_fields["kind"].default == kind]
+    model = KINDS[kind]
     types = {name: field.annotation for name, field in model.model_fields.items() if name != "kind"}
     names = [name for name, annotation in types.items() if is_scalar(annotation)]
-    derived = (("action", InterventionFact), ("choice", Balloted), ("patterns", Observed))
-    return names + [name for name, base in derived if base in model.__mro__]
+    properties: list[tuple[str, type[Fact]]] = [("action", InterventionFact), ("choice", Balloted)]
+    properties += [(name, seat.fact) for seat in SEATS for name in seat.hook_fields]
+    return names + [name for name, base in properties if issubclass(model, base)]
 
 
 def find_field(event: Event, field: str) -> object:
@@ -87,9 +87,9 @@ def collect_fields(debate_id: str, owner: str, debate: Debate, entry: Recorded, 
     `owner`: whose debate it is. `name`: which of the public events of the entry.
     """
     event = name_event(debate, entry.event)
-    ended = find_ended_round(debate, event)
-    if ended and name == PHASE_END:
-        own: dict[str, object] = {"phase": ended.phase, "round": ended.round}
+    round_ended = find_ended_round(debate, event)
+    if round_ended and name == PHASE_END:
+        own: dict[str, object] = {"phase": round_ended.phase, "round": round_ended.round}
     else:
         own = {field: find_field(event, field) for field in own_fields(event.kind)}
     values = {

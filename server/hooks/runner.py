@@ -37,8 +37,8 @@ from server.hooks.scanner import (
     is_recent,
 )
 from server.hooks.webhook import DeliveryResult, build_body, build_headers, post
-from storage.contract.errors import StorageError
-from storage.contract.outbox import Outbox, OutboxItem
+from storage.errors import StorageError
+from storage.outbox import Outbox, OutboxItem
 
 POLL_INTERVAL = 0.5  # seconds between checks for entries of other processes and items that became due
 SETTLE_SECONDS = 5.0  # that a step of a debate waits for interventions
@@ -187,10 +187,12 @@ class HookRunner:
     async def is_intervening(self, debate_id: str) -> bool:
         """Whether an intervention in a debate is still to be made, by whichever process."""
         try:
-            queues = await self.outbox.queues_about(debate_id)
+            queues = await self.outbox.find_queues(debate_id)
         except StorageError:  # the next step of the debate will say so
             return False
-        actions = {(hook.name, index): one for hook in self.config.hooks for index, one in enumerate(hook.do)}
+        actions = {
+            (hook.name, index): action for hook in self.config.hooks for index, action in enumerate(hook.do)
+        }
         return any(actions[queue].intervene for queue in queues if queue in actions)
 
     def forget_journal(self) -> None:
@@ -221,9 +223,11 @@ class HookRunner:
     async def start_due_workers(self) -> None:
         """Start a worker for every queue whose first item is due, unless it has one in any process."""
         hooks = {hook.name: hook for hook in self.config.hooks}
-        due = [queue for queue in await self.outbox.due_queues(self.now()) if queue not in self.active]
-        holders = await self.manager.leases.find_holders() if due else {}
-        for name, index in due:
+        queues = [
+            queue for queue in await self.outbox.find_due_queues(self.now()) if queue not in self.active
+        ]
+        holders = await self.manager.leases.find_holders() if queues else {}
+        for name, index in queues:
             hook = hooks.get(name)
             is_free = holders.get(lease_name(name, index), self.manager.holder) == self.manager.holder
             if hook and 0 <= index < len(hook.do) and is_free:
@@ -234,7 +238,7 @@ class HookRunner:
         leases, lease = self.manager.leases, lease_name(hook.name, index)
         try:
             while await leases.acquire(lease, HOOK_LEASE_SECONDS):
-                item = await self.outbox.first_due(hook.name, index, self.now())
+                item = await self.outbox.find_first(hook.name, index, self.now())
                 if item is None:
                     break
                 await self.process(hook, item)
@@ -306,10 +310,10 @@ class HookRunner:
             snapshot = await self.manager.load(debate_id)
             if snapshot.is_foreign:
                 return DeliveryResult("this installation did not record the debate")
-            made = [entry for entry in snapshot.entries if entry.actor.startswith(ACTOR_PREFIX)]
-            is_repeat = any(getattr(entry.event, "request_id", "") == request.request_id for entry in made)
-            if not is_repeat and len(made) >= MAX_INTERVENTIONS:
-                return DeliveryResult(f"hooks have intervened {len(made)} times, the maximum for a debate")
+            entries = [entry for entry in snapshot.entries if entry.actor.startswith(ACTOR_PREFIX)]
+            is_repeat = any(getattr(entry.event, "request_id", "") == request.request_id for entry in entries)
+            if not is_repeat and len(entries) >= MAX_INTERVENTIONS:
+                return DeliveryResult(f"hooks have intervened {len(entries)} times, the maximum for a debate")
             try:
                 await self.manager.intervene(debate_id, action, request, actor=ACTOR_PREFIX + hook.name)
             except (InvalidRequestError, DebateNotFoundError) as error:

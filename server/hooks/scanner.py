@@ -16,8 +16,8 @@ from server.engine.database.errors import DebateNotFoundError, StorageUnavailabl
 from server.engine.database.snapshots import DebateSnapshot
 from server.hooks.config import Hook, HooksConfig
 from server.hooks.matching import ANY_EVENT, collect_fields
-from storage.contract.errors import DamagedStreamError, StorageError
-from storage.contract.outbox import EntryReference, Outbox, OutboxItem
+from storage.errors import DamagedStreamError, StorageError
+from storage.outbox import EntryReference, Outbox, OutboxItem
 
 MAX_ENTRIES_PER_SCAN = 500
 MAX_REACHED = 64  # states that readers go on from
@@ -48,8 +48,8 @@ class PastDebates:
             debate = snapshot.debate
         elif debate is None or debate.version != seq:
             start = debate if debate and debate.version < seq else None
-            first = start.version if start else 0
-            debate = replay((entry.event for entry in snapshot.entries[first:seq]), start)
+            start_seq = start.version if start else 0
+            debate = replay((entry.event for entry in snapshot.entries[start_seq:seq]), start)
         self._reached[reader, snapshot.id] = debate
         if len(self._reached) > MAX_REACHED:
             del self._reached[next(iter(self._reached))]
@@ -77,7 +77,7 @@ class EntryScanner:
     async def has_news(self) -> bool:
         """Whether there is something to scan, or a position to store. Cheap enough for polling."""
         is_stored = self.position == self.saved_position
-        return not is_stored or bool(await self.outbox.entries_after(self.position, limit=1))
+        return not is_stored or bool(await self.outbox.find_entries(self.position, limit=1))
 
     async def catch_up(self) -> None:
         """Go on behind what other processes have scanned."""
@@ -87,17 +87,19 @@ class EntryScanner:
 
     async def scan(self) -> bool:
         """Scan the next entries; whether there are more."""
-        references = await self.outbox.entries_after(self.position, limit=MAX_ENTRIES_PER_SCAN)
+        references = await self.outbox.find_entries(self.position, limit=MAX_ENTRIES_PER_SCAN)
         if not references and self.position == self.saved_position:
             return False
         items: list[OutboxItem] = []
         now = self.clock()  # one time for all, so that due items are ordered by position
-        by_debate = groupby(sorted(references, key=lambda one: one.stream), lambda one: one.stream)
+        by_debate = groupby(
+            sorted(references, key=lambda reference: reference.stream), lambda reference: reference.stream
+        )
         for debate_id, group in by_debate:
             items += await self._find_items(debate_id, list(group), now)
         position = references[-1].position if references else self.position
         if items or not references:  # a position without items is stored once the journal is quiet
-            items.sort(key=lambda one: one.position)
+            items.sort(key=lambda item: item.position)
             await self.outbox.put(list(self.start_positions), position, items)
             self.saved_position = position
         self.position = position
@@ -138,7 +140,7 @@ class EntryScanner:
             fields = collect_fields(snapshot.id, snapshot.owner, debate, entry, name)
             for hook in hearing:
                 # One accepted value is enough, of tags too.
-                if all(set(fields.get(key, ())) & set(accepted) for key, accepted in hook.when.items()):
+                if all(set(fields.get(key, ())) & set(values) for key, values in hook.when.items()):
                     items += build_items(hook, reference, entry, name, now.timestamp())
         return items
 

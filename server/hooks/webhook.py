@@ -19,17 +19,19 @@ import anyio
 import anyio.to_thread
 import httpx2
 
+from server.debate.answer.lines import format_lines
 from server.debate.facts.events import Recorded
 from server.debate.machine.decide import status
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_event_row
 from server.debate.views.names import name_event
+from server.debate.views.verdict import build_report
 from server.debate.views.warnings import failure_lines
 from server.hooks.address_policy import Resolver, is_public
 from server.hooks.config import AllowedHosts, Webhook, decode_secret
 from server.http import parse_retry_after
 from server.settings import package_version
-from storage.contract.outbox import OutboxItem
+from storage.outbox import OutboxItem
 
 MAX_BODY_BYTES = 512 * 1024
 MAX_RETRY_AFTER = 3600.0  # seconds
@@ -61,6 +63,7 @@ def build_body(item: OutboxItem, debate: Debate, entry: Recorded) -> bytes:
             "status": status(debate),
             "tags": list(debate.tags),
             "failures": failure_lines(debate)[:MAX_FAILURE_LINES],
+            **build_answer_fields(debate, item.stream),
         },
     }
     body = json.dumps(content, ensure_ascii=False).encode()
@@ -68,6 +71,14 @@ def build_body(item: OutboxItem, debate: Debate, entry: Recorded) -> bytes:
         return body
     event = {name: value for name, value in content["event"].items() if name in SHORT_EVENT_FIELDS}
     return json.dumps({**content, "event": {**event, "cut": True}}, ensure_ascii=False).encode()
+
+
+def build_answer_fields(debate: Debate, debate_id: str) -> dict[str, Any]:
+    """The lines that every client shows of an answer, as fields and as a text to be sent on; {} without an answer."""
+    answer = build_report(debate).answer
+    if not answer.head:
+        return {}
+    return {"answer": answer.model_dump(exclude_defaults=True), "text": format_lines(answer, debate_id)}
 
 
 def build_headers(delivery_id: str, timestamp: int, body: bytes, secret: str) -> dict[str, str]:

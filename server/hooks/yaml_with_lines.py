@@ -56,7 +56,7 @@ class YamlDocument:
             case nodes.MappingNode(tag="tag:yaml.org,2002:map"):
                 return self.convert_mapping(node, path)
             case nodes.SequenceNode(tag="tag:yaml.org,2002:seq"):
-                return [self.convert(one, (*path, number)) for number, one in enumerate(node.value)]
+                return [self.convert(child, (*path, number)) for number, child in enumerate(node.value)]
             case nodes.ScalarNode(tag=tag, style=style, value=text) if tag in TEXT_TAGS:
                 return None if style is None and text in NULLS else text
         self.problems.append((line, f"the tag {str(node.tag)[:60]!r} is not allowed"))

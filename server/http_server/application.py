@@ -47,7 +47,7 @@ class Service:
         is_stateless: bool,
         metrics: Metrics | None = None,
     ) -> None:
-        self.manager, self.readiness = manager, Readiness(manager.store.journal)
+        self.manager, self.readiness = manager, Readiness(manager.store.storage)
         self.updates = UpdateBus()
         self.metrics = metrics
         telemetry = metrics.telemetry if metrics else None

@@ -1,6 +1,6 @@
 """Who sends a request, and whether they may: 401 without a token that is good, 403 without the scope that it takes.
 
-What is verified is put where `server.access.caller` looks for it. It is set for each request, also to nobody: requests
+What is verified is put where `server.caller` looks for it. It is set for each request, also to nobody: requests
 on one connection would inherit it from each other.
 """
 
@@ -17,20 +17,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.access.caller import DEBATE, READ, SCOPES, read_caller
 from server.access.hosts import find_public_host
 from server.access.oidc import OidcTokens
 from server.access.page_sessions import PageSessions
 from server.access.tokens import StoredTokens, TokenFile
+from server.caller import DEBATE, READ, SCOPES, read_caller
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
-from server.http_server.connections import MAX_CONNECTIONS
 from server.http_server.gate import MCP_PATH, Place, is_forwarded, refuse
 from server.http_server.open_requests import OpenRequests
 from server.http_server.rates import RequestRates
 from server.settings import Settings
 from server.tools.listing import find_scope
-from storage.contract.errors import BusyError, OutageError, StorageError
-from storage.contract.journal import Journal
+from server.web.connections import MAX_CONNECTIONS
+from storage.errors import BusyError, OutageError, StorageError
+from storage.storage import Storage
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 MAX_TOKEN_LENGTH = 16_000
@@ -55,14 +55,14 @@ class Accounts:
     def __init__(
         self,
         settings: Settings,
-        journal: Journal,
+        storage: Storage,
         place: Place,
         most_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        self.store = TokenFile(settings.tokens) if settings.tokens else journal
-        stored = StoredTokens(self.store)
-        self.verifiers: list[TokenVerifier] = [stored]
-        self.page_sessions = PageSessions(journal, stored)
+        self.store = TokenFile(settings.tokens) if settings.tokens else storage.tokens
+        stored_tokens = StoredTokens(self.store)
+        self.verifiers: list[TokenVerifier] = [stored_tokens]
+        self.page_sessions = PageSessions(storage.page_sessions, stored_tokens)
         self.oidc = OidcTokens.find(settings)
         if self.oidc:
             self.verifiers.append(self.oidc)
@@ -72,7 +72,7 @@ class Accounts:
 
     async def are_needed(self) -> bool:
         """Whether there were ever tokens: a server does not open itself to all when the last one is revoked."""
-        self._has_tokens = self._has_tokens or bool(await self.store.read_tokens())
+        self._has_tokens = self._has_tokens or bool(await self.store.read())
         return self._has_tokens
 
     async def require_safe(self) -> None:
@@ -84,8 +84,8 @@ class Accounts:
             return
         if not self.place.is_loopback:
             raise InvalidRequestError(NO_TOKENS.format(netloc=self.place.netloc))
-        named = NO_TOKENS_NAMED.format(host=self.public_host, netloc=self.place.netloc)
-        require(not self.public_host, named)
+        problem = NO_TOKENS_NAMED.format(host=self.public_host, netloc=self.place.netloc)
+        require(not self.public_host, problem)
 
     async def verify(self, token: str) -> AccessToken | None:
         """None for a token that is not good. Raises StorageError, InvalidSettingsError."""
@@ -102,11 +102,11 @@ class Accounts:
 
     def challenge(self, asgi: Scope, status: int, error: str, text: str, **more: str) -> JSONResponse:
         """A refusal as of RFC 6750, which names no error where no token was sent; where to get one, as of RFC 9728."""
-        told = {"error": error, "error_description": text} if error else {}
+        parameters_of_error = {"error": error, "error_description": text} if error else {}
         if self.oidc:
             address = urlsplit(self.find_resource(asgi))
             more["resource_metadata"] = f"{address.scheme}://{address.netloc}{METADATA_PATH}{address.path}"
-        parameters = ", ".join(f'{name}="{value}"' for name, value in {**told, **more}.items())
+        parameters = ", ".join(f'{name}="{value}"' for name, value in {**parameters_of_error, **more}.items())
         response = refuse(status, text, asgi)
         response.headers["www-authenticate"] = f"Bearer {parameters}".strip()
         return response
@@ -176,11 +176,11 @@ def tell_unread(error: DebateError | StorageError) -> str:
 
 def find_bearer(headers: Headers) -> str | None:
     """The token of a request; "" for an `Authorization` that has none, None without one."""
-    given = headers.getlist("authorization")
-    if not given:
+    values = headers.getlist("authorization")
+    if not values:
         return None
-    scheme, _, token = given[0].partition(" ")
-    return token.strip() if len(given) == 1 and scheme.lower() == "bearer" else ""
+    scheme, _, token = values[0].partition(" ")
+    return token.strip() if len(values) == 1 and scheme.lower() == "bearer" else ""
 
 
 class ScopedRequests:

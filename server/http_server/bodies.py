@@ -73,13 +73,13 @@ class BoundedBodies:
 
 def replay(body: bytes, receive: Receive) -> Receive:
     """What `app` receives: the body, and then what comes after it."""
-    whole: Message | None = {"type": "http.request", "body": body, "more_body": False}
+    next_message: Message | None = {"type": "http.request", "body": body, "more_body": False}
 
     async def receive_again() -> Message:
-        nonlocal whole
-        if whole is None:
+        nonlocal next_message
+        if next_message is None:
             return await receive()
-        message, whole = whole, None
+        message, next_message = next_message, None
         return message
 
     return receive_again

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.access.hosts import LOOPBACK, find_host_name, parse_address
-from server.access.response_headers import PROTECTIVE_HEADERS, add_headers
+from server.web.response_headers import PROTECTIVE_HEADERS, add_headers
 
 MCP_PATH = "/mcp"
 
@@ -87,7 +87,7 @@ class Gate:
             text = "This server does not answer for that host. COUNTERPOINT_HTTP_HOSTS names those it does."
             return refuse(421, text, scope)
         if len(origins) > 1 or not all(
-            self.is_known_origin(one.lower(), hosts[0].lower()) for one in origins
+            self.is_known_origin(each.lower(), hosts[0].lower()) for each in origins
         ):
             text = "Pages of that origin may not use this server. COUNTERPOINT_HTTP_ORIGINS names others."
             return refuse(403, text, scope)

@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from server.http_server.gate import Place, is_forwarded, refuse
 from server.mcp.server import list_tool_names
+from server.optional import MissingPackageError, optional_import
 from server.redaction import learn_secrets
-from server.startup import open_telemetry
+from server.startup import list_signals, open_telemetry
 
 if TYPE_CHECKING:
     from server.telemetry.pipeline import Telemetry
@@ -42,8 +43,8 @@ class Metrics:
 
     def find_refusal(self, request: Request) -> Response | None:
         if self.token:
-            given = request.headers.get("authorization", "").encode()
-            if secrets.compare_digest(given, f"Bearer {self.token}".encode()):
+            authorization = request.headers.get("authorization", "").encode()
+            if secrets.compare_digest(authorization, f"Bearer {self.token}".encode()):
                 return None
             refusal = refuse(401, "Metrics need their own token (COUNTERPOINT_METRICS_TOKEN).")
             refusal.headers["www-authenticate"] = "Bearer"
@@ -59,12 +60,13 @@ def open_metrics(environ: Mapping[str, str], token: str, place: Place) -> Iterat
     learn_secrets([token])
     tools = list_tool_names()
     try:
-        from server.telemetry.pipeline import open_pipeline  # noqa: PLC0415  (an extra)
-        from server.telemetry.prometheus import PrometheusPage  # noqa: PLC0415
-    except ModuleNotFoundError:
+        with optional_import():
+            from server.telemetry.pipeline import open_pipeline  # noqa: PLC0415  (an extra)
+            from server.telemetry.prometheus import PrometheusPage  # noqa: PLC0415
+    except (ModuleNotFoundError, MissingPackageError):
         with open_telemetry(environ, tools) as telemetry:  # says so, if a collector is set
             yield Metrics(telemetry, None, token, place)
         return
     page = PrometheusPage()
-    with open_pipeline(environ, tools, [page.reader]) as telemetry:
+    with open_pipeline(environ, list_signals(environ), tools, [page.reader]) as telemetry:
         yield Metrics(telemetry, page, token, place)

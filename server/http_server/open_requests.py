@@ -9,10 +9,10 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.debate.facts.errors import DebateError
-from server.http_server.connections import MAX_CONNECTIONS
 from server.http_server.gate import refuse
 from server.http_server.shares import Shares, find_holders
-from storage.contract.errors import StorageError
+from server.web.connections import MAX_CONNECTIONS
+from storage.errors import StorageError
 
 CHECK_INTERVAL = 2.0  # seconds between looks at the tokens of requests under way
 MAX_LATE_SECONDS = 600.0  # that a request goes on after the end of its token: as long as a call may wait
@@ -48,7 +48,7 @@ class OpenRequests:
         """End requests whose token is no longer good. Never returns."""
         while True:
             await anyio.sleep(CHECK_INTERVAL)
-            for token in {one.token for one in self._open}:
+            for token in {request.token for request in self._open}:
                 await self._check(token)
 
     async def _check(self, token: str) -> None:
@@ -58,10 +58,10 @@ class OpenRequests:
         except (DebateError, StorageError):
             return
         now = time.time()
-        for one in [] if is_good else [one for one in self._open if one.token == token]:
-            end = (one.verified.expires_at if one.verified else None) or now
+        for request in [] if is_good else [request for request in self._open if request.token == token]:
+            end = (request.verified.expires_at if request.verified else None) or now
             if not end < now <= end + MAX_LATE_SECONDS:
-                one.scope.cancel()
+                request.scope.cancel()
 
     async def answer(
         self,
@@ -74,8 +74,8 @@ class OpenRequests:
     ) -> None:
         """Have `app` answer a request, as long as its token is good; then it is refused, or its answer ends."""
         holders = find_holders(scope)
-        if (refused := self.shares.take(holders)) is not None:
-            await self.shares.refuse(refused, scope)(scope, receive, send)
+        if (refused_index := self.shares.take(holders)) is not None:
+            await self.shares.refuse(refused_index, scope)(scope, receive, send)
             return
         try:
             await self._answer(app, scope, receive, send, OpenRequest(token, verified, anyio.CancelScope()))
@@ -85,12 +85,12 @@ class OpenRequests:
     async def _answer(
         self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, request: OpenRequest
     ) -> None:
-        started: Message | None = None
+        first_message: Message | None = None
         is_complete = False
 
         async def pass_on(message: Message) -> None:
-            nonlocal started, is_complete
-            started = started or message
+            nonlocal first_message, is_complete
+            first_message = first_message or message
             is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
@@ -102,7 +102,7 @@ class OpenRequests:
                 self._open.discard(request)
         if not cancelling.cancelled_caught or is_complete:
             return
-        if started is None:
+        if first_message is None:
             await refuse(401, ENDED, scope)(scope, receive, send)
-        elif b"content-length" not in dict(started["headers"]):
+        elif b"content-length" not in dict(first_message["headers"]):
             await send({"type": "http.response.body", "body": b""})

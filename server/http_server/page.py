@@ -20,17 +20,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.access.caller import DEBATE, READ, Caller, read_caller
+from server.caller import DEBATE, READ, Caller, read_caller
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.http_server.authentication import FORWARDED_REFUSAL, Accounts, RatedRequests, tell_unread
 from server.http_server.bodies import BoundedBodies
 from server.http_server.gate import is_forwarded, refuse
 from server.http_server.rates import RequestRates
+from server.web.connections import find_network
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
-from storage.contract.errors import StorageError
+from storage.errors import StorageError
 
 PAGE_PATH = "/view"
 COOKIE = "counterpoint"
@@ -133,10 +134,10 @@ async def find_user(accounts: Accounts, session_id: str) -> AuthenticatedUser | 
 def find_cookie(headers: Headers) -> str:
     """The id of a browser's page session; "" without one."""
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return cookie.value if cookie else ""
 
 
 class SignIn:
@@ -159,7 +160,7 @@ class SignIn:
         )
 
     async def take(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A form with a token: the cookie, or the form again."""
+        """A form with a token: the cookie, or the form again. An address may send so many as an owner may requests."""
         fields = parse_qs(scope["body"].decode(errors="replace"), max_num_fields=10)
         token = fields.get("token", [""])[0].strip()
         try:
@@ -169,14 +170,17 @@ class SignIn:
         await response(scope, receive, send)
 
     async def _sign_in(self, token: str, scope: Scope) -> Response:
+        host = scope["client"][0] if scope.get("client") else ""
+        if wait := self.rates.take(f"address {find_network(host)}"):
+            return ask_later(wait)
         verified = await self.accounts.verify(token) if token else None
         if verified is None:
             return build_form("This token is not good.", 401)
         owner = str(verified.subject)
         if not Caller(owner, frozenset(verified.scopes)).may(READ):
             return build_form("This token may not read debates.", 403)
-        if self.rates.take(owner):
-            return build_form("You ask too often. Wait a moment.", 429)
+        if wait := self.rates.take(owner):
+            return ask_later(wait)
         session_id, response = (
             await self.accounts.page_sessions.open(token, verified),
             RedirectResponse("./", 303),
@@ -201,10 +205,16 @@ def is_secure(scope: Scope) -> bool:
     return Headers(scope=scope).get("x-forwarded-proto", scope["scheme"]) == "https"
 
 
+def ask_later(seconds: int) -> HTMLResponse:
+    response = build_form("You ask too often. Wait a moment.", 429)
+    response.headers["retry-after"] = str(seconds)
+    return response
+
+
 def build_form(problem: str = "", status: int = 200) -> HTMLResponse:
-    told = f"<p role='alert'>{escape(problem)}</p>" if problem else ""
+    alert = f"<p role='alert'>{escape(problem)}</p>" if problem else ""
     return build_html(
-        f"{told}<form method='post' action='sign-in'><label>Token <input type='password' name='token' required "
+        f"{alert}<form method='post' action='sign-in'><label>Token <input type='password' name='token' required "
         "autofocus autocomplete='current-password'></label><button>Sign in</button></form>"
         "<p>Who runs this server makes one: <code>counterpoint token new OWNER</code></p>",
         status,

@@ -1,4 +1,4 @@
-"""Requests a minute, for each owner, in this process."""
+"""Requests a minute, for each owner, and sign-ins, for each address, in this process."""
 
 import math
 import time
@@ -27,6 +27,6 @@ class RequestRates:
         if (wait := full_at + share - now - MINUTE) > 1e-9:  # noqa: PLR2004  (what sums of shares are off by)
             return math.ceil(wait)
         if len(self._full_at) >= MAX_KEPT:
-            self._full_at = {one: at for one, at in self._full_at.items() if at > now}
+            self._full_at = {name: at for name, at in self._full_at.items() if at > now}
         self._full_at[owner] = full_at + share
         return 0

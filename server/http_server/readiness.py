@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from server.http_server.gate import refuse
-from storage.contract.errors import BusyError, OutageError, StorageError
-from storage.contract.journal import Journal
+from storage.errors import BusyError, OutageError, StorageError
+from storage.storage import Storage
 
 READY_PATH = "/readyz"
 PROBE_SECONDS = 1.0  # for the database to answer, or half a second more; whoever asks here gives up later
@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 class Readiness:
     """`clock`: seconds, as of `time.monotonic`."""
 
-    def __init__(self, journal: Journal, clock: Callable[[], float] = time.monotonic) -> None:
-        self.journal, self.clock = journal, clock
+    def __init__(self, storage: Storage, clock: Callable[[], float] = time.monotonic) -> None:
+        self.storage, self.clock = storage, clock
         self.is_draining = False
         self._out_since: float | None = None  # as of the clock; None while the database answers
         self._trouble = ""  # that was logged
@@ -44,7 +44,7 @@ class Readiness:
     async def _find_trouble(self) -> str:
         """Why the database cannot be used; "" where it can, or where its outage is short."""
         try:
-            await self.journal.probe(PROBE_SECONDS)
+            await self.storage.probe(PROBE_SECONDS)
         except BusyError:
             pass  # it answers
         except OutageError as error:

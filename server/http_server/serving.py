@@ -24,12 +24,12 @@ from server.compose import open_manager
 from server.debate.facts.errors import InvalidRequestError
 from server.http_server.application import Service
 from server.http_server.authentication import Accounts
-from server.http_server.connections import MOST_AT_ONCE, BoundedProtocol, find_most_connections
 from server.http_server.gate import MCP_PATH, Place
 from server.http_server.metrics import open_metrics
 from server.models.own import OwnModel
 from server.settings import Settings
-from server.startup import handle_hangup, open_journal
+from server.startup import handle_hangup, open_storage
+from server.web.connections import MAX_AT_ONCE, BoundedProtocol, compute_connection_limit
 from storage.addresses import is_address
 
 IDLE_SECONDS = 75  # until a connection on which nothing is asked is closed: longer than proxies keep theirs
@@ -80,7 +80,7 @@ class HttpServer(uvicorn.Server):
         drain_seconds: float,
         protocol: type[BoundedProtocol] = BoundedProtocol,
     ) -> None:
-        most = service.accounts.requests.shares.total
+        most_requests = service.accounts.requests.shares.total
         config = uvicorn.Config(
             service.app,
             http=protocol,
@@ -90,8 +90,8 @@ class HttpServer(uvicorn.Server):
             access_log=False,  # addresses and names of callers are nobody's business
             server_header=False,
             proxy_headers=True,  # of proxies on this machine, and of those that FORWARDED_ALLOW_IPS names
-            limit_concurrency=most + 1,
-            backlog=MOST_AT_ONCE,
+            limit_concurrency=most_requests + 1,
+            backlog=MAX_AT_ONCE,
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=ANSWER_SECONDS,
         )
@@ -106,8 +106,8 @@ class HttpServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for one in sockets or ():
-            one.listen(MAX_QUEUED)  # uvicorn has made it as short as what is accepted at once
+        for each in sockets or ():
+            each.listen(MAX_QUEUED)  # uvicorn has made it as short as what is accepted at once
         sys.stdout.write(self.announcement)
         sys.stdout.flush()
 
@@ -155,12 +155,12 @@ async def serve(
     by_default = is_address(settings.database) if settings.http_stateless is None else settings.http_stateless
     with open_listener(place) as listener:
         place = replace(place, port=listener.getsockname()[1])
-        async with open_journal(settings) as journal:
-            accounts = Accounts(settings, journal, place, find_most_connections())
+        async with open_storage(settings) as storage:
+            accounts = Accounts(settings, storage, place, compute_connection_limit())
             await accounts.require_safe()
             with open_metrics(os.environ, settings.metrics_token, place) as metrics:
                 async with open_manager(
-                    settings, models, recover=True, journal=journal, telemetry=metrics.telemetry
+                    settings, models, recover=True, storage=storage, telemetry=metrics.telemetry
                 ) as manager:
                     service = Service(
                         manager, settings, accounts, is_stateless=is_stateless or by_default, metrics=metrics

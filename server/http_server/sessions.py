@@ -61,9 +61,9 @@ class RecentMessages(EventStore):
         stream = unquote(name)
         if not (number.isascii() and number.isdigit() and stream and int(number[:18]) <= self._number):
             return None
-        for kept in sorted(chain(self._news, self._answers)):
-            if kept.number > int(number[:18]) and kept.stream == stream and kept.message is not None:
-                await send_callback(EventMessage(kept.message, build_event_id(kept.number, stream)))
+        for event in sorted(chain(self._news, self._answers)):
+            if event.number > int(number[:18]) and event.stream == stream and event.message is not None:
+                await send_callback(EventMessage(event.message, build_event_id(event.number, stream)))
         return stream
 
 
@@ -101,9 +101,9 @@ class Sessions(StreamableHTTPSessionManager):
     ) -> None:
         """Private to the SDK, which bounds all sessions together; the tests of limits cover it."""
         session_id, holders = str(http_transport.mcp_session_id), find_holders(scope)
-        if (refused := self.shares.take(holders)) is not None:
+        if (refused_index := self.shares.take(holders)) is not None:
             await self._discard_session(session_id, http_transport)
-            await self.shares.refuse(refused, scope)(scope, receive, send)
+            await self.shares.refuse(refused_index, scope)(scope, receive, send)
             return
         self._holders[session_id] = holders
         await super()._serve_opening_request(http_transport, scope, receive, send)
@@ -131,9 +131,9 @@ async def refuse_subscriptions(ctx: ServerRequestContext[Any, Any], call_next: C
         raise MCPError(types.METHOD_NOT_FOUND, "This server has no sessions: it tells no changes", ctx.method)
     result = await call_next(ctx)
     if ctx.method == "initialize" and isinstance(result, dict):
-        offered = result["capabilities"]
+        capabilities = result["capabilities"]
         return {
             **result,
-            "capabilities": {**offered, "resources": {**offered["resources"], "subscribe": False}},
+            "capabilities": {**capabilities, "resources": {**capabilities["resources"], "subscribe": False}},
         }
     return result

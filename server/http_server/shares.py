@@ -1,17 +1,16 @@
 """What callers hold at a time: of all there is, an address has half at most, an owner a quarter."""
 
-import ipaddress
 import logging
 from collections import Counter
 
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
-from server.access.caller import read_caller
+from server.caller import read_caller
 from server.http_server.gate import refuse
+from server.web.connections import ADDRESS_PART, find_network
 
-IPV6_NETWORK = 64  # bits, of which one customer has all addresses
-PARTS = (1, 2, 4)
+PARTS = (1, ADDRESS_PART, 4)
 """Of which the server, an address and an owner have one each."""
 
 TOO_MUCH = (
@@ -63,16 +62,3 @@ def find_holders(scope: Scope) -> Holders:
     """Who holds what the request takes that is being answered."""
     host = scope["client"][0] if scope.get("client") else ""
     return "server", f"address {find_network(host)}", f"owner {read_caller().owner}"
-
-
-def find_network(host: str) -> str:
-    """An address; of version 6: the network of its customer."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:  # a proxy told some name
-        return host
-    if isinstance(address, ipaddress.IPv4Address):
-        return host
-    if address.ipv4_mapped:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.ip_network((address, IPV6_NETWORK), strict=False))

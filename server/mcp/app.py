@@ -1,7 +1,7 @@
 """The page of a debate as an MCP App (SEP-1865): a document that hosts show beside the results of tools.
 
-The document is the same for every debate. It asks for the debate of the result that it is shown beside with a tool of
-its own, `watch_debate`, which models are not shown, and lets its reader steer with the tools that models have.
+The document is the same for every debate. It loads the debate of the result beside it with a tool of its own,
+`watch_debate`, which is hidden from models. Its buttons call the same tools that models use.
 """
 
 from collections.abc import Iterable
@@ -30,21 +30,21 @@ def build_document() -> str:
 
 @cache
 def build_address() -> str:
-    """Changes with the document: hosts keep documents by their addresses."""
+    """The address of the document. It changes with the document, because hosts cache documents by address."""
     return f"{ADDRESS}debate-{sha256(build_document().encode()).hexdigest()[:16]}.html"
 
 
-def list_tools(context: RequestContext, listed: Iterable[types.Tool]) -> list[types.Tool]:
-    """The tools of models, with the page beside some; for a host that shows apps also the one of the page.
+def list_tools(context: RequestContext, tools: Iterable[types.Tool]) -> list[types.Tool]:
+    """The tools of models, with the page's address on some of them; for hosts that declare apps also the page's tool.
 
-    A host that shows none would offer that to its model. Whether the page is named does not depend on what a host
-    declares: some show it without.
+    Other hosts would offer the page's tool to their model. The address is always given: some hosts show the page
+    without declaring apps.
     """
-    shown = {"ui": {"resourceUri": build_address()}, "ui/resourceUri": build_address()}
-    tools = [
-        tool.model_copy(update={"meta": shown}) if tool.name in SHOWN_BESIDE else tool for tool in listed
+    meta = {"ui": {"resourceUri": build_address()}, "ui/resourceUri": build_address()}
+    with_page = [
+        tool.model_copy(update={"meta": meta}) if tool.name in SHOWN_BESIDE else tool for tool in tools
     ]
-    return [*tools, build_watch_tool()] if declares(context, APPS) else tools
+    return [*with_page, build_watch_tool()] if declares(context, APPS) else with_page
 
 
 def build_watch_tool() -> types.Tool:
@@ -66,7 +66,7 @@ def build_watch_tool() -> types.Tool:
 
 
 def read_app(params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-    """The document, also under an address of an earlier release, which a host may have kept."""
+    """The document, also under the address of another release, which a host may have cached."""
     name = params.uri.removeprefix(f"{ADDRESS}debate-").removesuffix(".html")
     if params.uri != f"{ADDRESS}debate-{name}.html" or not name.isalnum():
         raise MCPError(types.INVALID_PARAMS, f"There is no such app: {build_address()} is the one.")
@@ -74,7 +74,7 @@ def read_app(params: types.ReadResourceRequestParams) -> types.ReadResourceResul
         uri=params.uri,
         text=build_document(),
         mime_type=MEDIA_TYPE,
-        # It has everything in it: nothing is asked of the network.
+        # The document is complete: it needs nothing from the network.
         _meta={"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": False}},
     )
     return types.ReadResourceResult(contents=[content])

@@ -1,7 +1,7 @@
 """Messages on their way to a client that reads them from a pipe.
 
-All that wait are written at once, in a thread. With two changes of threads for each message, as the SDK has them, the
-answers to debates that end together would hold up every answer behind them.
+All waiting messages are written together, in a thread. The SDK changes threads twice for each message: the answers to
+debates that end together would then delay every answer behind them.
 """
 
 import os
@@ -14,7 +14,7 @@ from anyio.abc import ObjectSendStream
 from mcp.shared.message import SessionMessage
 
 MAX_WAITING = 16
-"""Messages that may wait for the client to read before no more of its own are read."""
+"""Messages that may wait for the client. While more wait, nothing is read from the client."""
 
 
 @dataclass
@@ -23,14 +23,14 @@ class OutgoingMessages(ObjectSendStream[SessionMessage]):
 
     write: Callable[[bytes], None]
     waiting: int = 0  # messages that are not written yet
-    _lines: list[bytes] = field(default_factory=list)  # those of them that are not being written
-    _added: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, with each message
-    _written: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, when some are written
+    _lines: list[bytes] = field(default_factory=list)  # messages that no thread is writing yet
+    _added: anyio.Event = field(default_factory=anyio.Event)  # set and replaced with each message
+    _written: anyio.Event = field(default_factory=anyio.Event)  # set and replaced after each write
     _is_closed: bool = False
     _limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(1))
 
     async def send(self, item: SessionMessage) -> None:
-        """Return when less than MAX_WAITING messages wait. Raises ClosedResourceError."""
+        """Queue a message. Returns once fewer than MAX_WAITING messages wait. Raises ClosedResourceError."""
         if self._is_closed:
             raise anyio.ClosedResourceError
         self._lines.append(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
@@ -43,7 +43,7 @@ class OutgoingMessages(ObjectSendStream[SessionMessage]):
             await self._written.wait()
 
     async def deliver(self) -> None:
-        """Write what is sent, until the stream is closed and all is written. Raises OSError if the client is gone."""
+        """Write messages until the stream is closed and all are written. Raises OSError if the client is gone."""
         while self._lines or not self._is_closed:
             if not self._lines:
                 await self._added.wait()
@@ -62,6 +62,6 @@ class OutgoingMessages(ObjectSendStream[SessionMessage]):
 
 def write_whole(descriptor: int, data: bytes) -> None:
     """Write all of it to a file. Raises OSError."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    unwritten = memoryview(data)
+    while unwritten:
+        unwritten = unwritten[os.write(descriptor, unwritten) :]

@@ -1,4 +1,4 @@
-"""Prompts: what a person starts a debate with, or takes one up again, as a command of the client.
+"""Prompts: commands of the client with which a person starts a debate, or resumes one.
 
 A filled prompt is a message of the person to the assistant. It names the tools to call, says what to pass to
 them, and what the person wants to hear at the end.
@@ -12,12 +12,13 @@ from server.debate.facts.errors import DebateError
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.text import remove_invisible
 from server.debate.views.catalog import VIEWS
+from server.debate.views.provenance import describe_provenance
 from server.engine.queries import find_debate_id, load_view_source
 from server.mcp.late_manager import RequestContext
 from server.redaction import redact
-from server.tools.debates import take_address
+from server.tools.debates import parse_debate_id
 
-MAX_SHOWN = 200  # of a name or a question, in a message or a prompt
+MAX_SHOWN = 200  # characters of a name or a question in a message or a prompt
 
 WHOLE = "(If this is only its first word, your client cut it there: then it is all that I wrote after the command.)"
 
@@ -34,15 +35,19 @@ REPORT = (
 )
 
 SECOND_OPINION = """\
-I want a second opinion on this question, from models that argue against each other:
+I want a second opinion on this question, from models that answer it apart and check each other's answers:
 
 {question}
 
-{whole} Call start_debate with the whole question and run=true. Write the question so that somebody who has not \
-read our conversation can answer it, without a hint at the answer that you or I prefer; what they need to know and \
-cannot know goes into `documents`. Leave `debaters` empty, unless I have named the positions. {follow}
+{whole} Write down first what you were about to answer. Then call start_debate with the whole question, run=true and \
+your answer, whole, as `options.my_answer`: it is checked with the others, and the result says first whether it \
+stands and what is wrong in it. Write the question so that somebody who has not read our conversation can answer it, \
+without a hint at the answer that you or I prefer; what they need to know and cannot know goes into `documents`. Leave \
+`debaters` empty. {follow}
 
-{report}"""
+Then tell me whether your answer stands, what to do, what was corrected, what would turn it and what to do next, in \
+the words of the result, and how sure it is and by what. Do not make it surer than the result says it is. Say where \
+you would still answer otherwise, and why."""
 
 RED_TEAM = """\
 I want to know how this plan can fail, before it does:
@@ -69,7 +74,7 @@ goes into `documents`. {follow}
 {report} Say what the decision hangs on, and which fact, if I found it out, would change it."""
 
 RESUME = """\
-Take up the debate {debate_id} again. Its question is {question}, its status {status}. \
+Take up the debate {debate_id} again. Its question is {question}, its status {status}. {recorded}\
 Call get_verdict with debate_id="{debate_id}", and make the call that `next` names until the \
 debate is concluded: step_round runs a round of it, and submit_turn is for turns that wait for you (their prompts \
 stand in the result). If it is paused, tell me the reason before you resume it with intervene.
@@ -80,7 +85,7 @@ PROMPTS = [
     types.Prompt(
         name="second_opinion",
         title="Second opinion",
-        description="Have a question debated, and hear what was found, how sure that is, and what spoke against it.",
+        description="Have the answer that is on its way checked by models that answer apart and check each other.",
         arguments=[types.PromptArgument(name="question", description="The question, whole", required=True)],
     ),
     types.Prompt(
@@ -121,10 +126,10 @@ async def list_prompts(_context: RequestContext, _params: object) -> types.ListP
 
 
 async def get_prompt(context: RequestContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """Invalid parameters: there is no such prompt or debate, or an argument is missing or not known."""
+    """Fill a prompt. Raises MCPError for an unknown prompt or debate, and for a missing or unknown argument."""
     prompt = next((prompt for prompt in PROMPTS if prompt.name == params.name), None)
     if prompt is None:
-        names = ", ".join(known.name for known in PROMPTS)
+        names = ", ".join(row.name for row in PROMPTS)
         raise refuse(f"There is no prompt {quote_inline(params.name, MAX_SHOWN)}: there are {names}.")
     values = read_arguments(prompt, params.arguments or {})
     if prompt.name == "resume":
@@ -134,29 +139,31 @@ async def get_prompt(context: RequestContext, params: types.GetPromptRequestPara
     return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
-def read_arguments(prompt: types.Prompt, given: Mapping[str, str]) -> dict[str, str]:
-    known = [argument.name for argument in prompt.arguments or []]
-    values = {name: remove_invisible(text).strip() for name, text in given.items()}
-    for name in [*(name for name in known if not values.get(name)), *(set(values) - {*known})]:
-        problem = "is missing" if name in known else "is not one of its arguments"
+def read_arguments(prompt: types.Prompt, arguments: Mapping[str, str]) -> dict[str, str]:
+    names = [argument.name for argument in prompt.arguments or []]
+    values = {name: remove_invisible(text).strip() for name, text in arguments.items()}
+    for name in [*(name for name in names if not values.get(name)), *(set(values) - {*names})]:
+        problem = "is missing" if name in names else "is not one of its arguments"
         raise refuse(
-            f"{prompt.name}: {quote_inline(name, MAX_SHOWN)} {problem}. It takes {', '.join(known)}."
+            f"{prompt.name}: {quote_inline(name, MAX_SHOWN)} {problem}. It takes {', '.join(names)}."
         )
     return values
 
 
 async def describe_debate(context: RequestContext, typed: str) -> dict[str, str]:
-    """The whole id, the question and the status of a debate. `typed`: by a person, so its beginning is enough."""
+    """The full id, the question and the status of a debate, and who recorded it. `typed`: its id or a prefix."""
     manager = await context.lifespan_context.get()
     try:
         await manager.presence.reopen_if_told()
-        debate_id = await find_debate_id(manager, take_address(typed))
+        debate_id = await find_debate_id(manager, parse_debate_id(typed))
         source = await load_view_source(manager, debate_id, VIEWS["state"])
     except DebateError as error:
         manager.presence.acknowledge(error)
         raise refuse(str(error)) from error
     question = quote_inline(source.debate.setup.question, MAX_SHOWN)
-    return {"debate_id": debate_id, "question": question, "status": source.status}
+    provenance = describe_provenance(source.provenance, len(source.entries))
+    recorded = f"{provenance} " if provenance else ""
+    return {"debate_id": debate_id, "question": question, "status": source.status, "recorded": recorded}
 
 
 def refuse(message: str) -> MCPError:

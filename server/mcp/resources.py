@@ -13,20 +13,20 @@ from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, View, format_
 from server.debate.views.provenance import describe_provenance
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.debates import DebateManager
-from server.engine.queries import DebateRow, list_debates, load_view_source
+from server.engine.queries import DebateRow, find_debate_id, list_debates, load_view_source
 from server.mcp.late_manager import RequestContext
 from server.mcp.subscriptions import SCHEME
 from server.redaction import redact
 
 PAGE_SIZE = 50
-MAX_SHOWN_ADDRESS = 200  # of an address that names nothing, in an error
+MAX_SHOWN_ADDRESS = 200  # characters of an invalid address in an error
 MAX_COMPLETIONS = 100  # the most values that the protocol allows in a completion
 FORMATS = {"markdown": MARKDOWN, "json": JSON}
 CURSORS = {"since": "since_round", "since_seq": "since_seq"}
-"""What a reader may begin after, by its name in addresses."""
+"""Parameters of views, by their names in addresses: a reader continues after this round or entry."""
 
 PATHS = {{"state": "", "round": "rounds"}.get(view.name, view.name): view for view in ALL_VIEWS}
-"""The views, by what follows a debate's id in their addresses."""
+"""The views by their paths, which follow a debate's id in addresses."""
 
 INDEX_RESOURCE = types.Resource(
     uri=f"{SCHEME}index",
@@ -62,7 +62,7 @@ async def list_templates(_context: RequestContext, _params: object) -> types.Lis
 async def read_resource(
     context: RequestContext, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
-    """Invalid parameters: the address names no debate, or no part of one. Internal error: unreadable."""
+    """Raises MCPError: invalid parameters for an address of nothing, internal error for what cannot be read."""
     manager, uri = await context.lifespan_context.get(), params.uri
     try:
         await manager.presence.reopen_if_told()
@@ -104,22 +104,23 @@ async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
         if not re.fullmatch("[0-9]{1,9}", text):
             raise InvalidRequestError(f"{name} must be a whole number, and {text[:40]!r} is none.")
     numbers = {CURSORS.get(name, name): int(text) for name, text in part.items()}
-    source = await load_view_source(manager, unquote(address.netloc), view, **numbers)
+    debate_id = await find_debate_id(manager, unquote(address.netloc))
+    source = await load_view_source(manager, debate_id, view, **numbers)
     return view.render_text(source) if media_type == MARKDOWN else format_json(view.build(source)), media_type
 
 
 async def list_resources(
     context: RequestContext, params: types.PaginatedRequestParams | None
 ) -> types.ListResourcesResult:
-    """A page of debates, newest first; before the first page the list itself."""
+    """A page of debates, newest first. The first page begins with the list itself."""
     manager, cursor = await context.lifespan_context.get(), (params and params.cursor) or ""
     try:
         rows, next_cursor = await list_debates(manager, cursor=cursor, limit=PAGE_SIZE)
     except DebateError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from error
-    found = [] if cursor else [INDEX_RESOURCE]
-    found += map(build_transcript_resource, rows)
-    return types.ListResourcesResult(resources=found, next_cursor=next_cursor or None)
+    resources = [] if cursor else [INDEX_RESOURCE]
+    resources += map(build_transcript_resource, rows)
+    return types.ListResourcesResult(resources=resources, next_cursor=next_cursor or None)
 
 
 def build_transcript_resource(row: DebateRow) -> types.Resource:
@@ -136,34 +137,34 @@ def build_transcript_resource(row: DebateRow) -> types.Resource:
 
 
 async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Completions of addresses and of the prompts' arguments: debate ids, formats, and the rounds there are."""
+    """Completions for addresses and for arguments of prompts: debate ids, formats and rounds."""
     name, prefix = params.argument.name, params.argument.value
     manager, values = await context.lifespan_context.get(), list[str]()
     if name == "debate_id":
-        values = await find_debate_ids(manager, prefix, MAX_COMPLETIONS + 1)
+        values = await list_debate_ids(manager, prefix, MAX_COMPLETIONS + 1)
     elif isinstance(params.ref, types.ResourceTemplateReference):
         if name == "format":
             values = [value for value in FORMATS if value.startswith(prefix)]
         elif name in ("round", "since"):
-            chosen = params.context.arguments if params.context else None
-            values = [number for number in await list_rounds(manager, chosen) if number.startswith(prefix)]
+            arguments = params.context.arguments if params.context else None
+            values = [number for number in await list_rounds(manager, arguments) if number.startswith(prefix)]
     has_more = len(values) > MAX_COMPLETIONS
     return types.CompleteResult(
         completion=types.Completion(values=values[:MAX_COMPLETIONS], has_more=has_more)
     )
 
 
-async def find_debate_ids(manager: DebateManager, prefix: str, limit: int) -> list[str]:
-    """The newest debates, as long as nothing is typed; then those whose ids begin so."""
+async def list_debate_ids(manager: DebateManager, prefix: str, limit: int) -> list[str]:
+    """The debates whose ids begin with `prefix`; the newest ones if nothing is typed yet."""
     if prefix:
         return await manager.store.find_by_prefix(prefix, limit)
     return [listing.stream for listing in await manager.store.find(limit=limit)]
 
 
-async def list_rounds(manager: DebateManager, chosen: Mapping[str, str] | None) -> list[str]:
-    """The numbers of the rounds of the debate that was chosen before; none as long as there is no such debate."""
+async def list_rounds(manager: DebateManager, arguments: Mapping[str, str] | None) -> list[str]:
+    """The round numbers of the debate in the arguments typed before; none if there is no such debate."""
     try:
-        snapshot = await manager.load((chosen or {}).get("debate_id", ""))
+        snapshot = await manager.load((arguments or {}).get("debate_id", ""))
     except DebateNotFoundError:
         return []
-    return [str(held.round) for held in snapshot.debate.rounds]
+    return [str(entry.round) for entry in snapshot.debate.rounds]

@@ -1,6 +1,6 @@
 """The MCP server of a debate manager: tools, resources, prompts, instructions and live updates.
 
-What answers calls is imported by the first of them: many clients start a server only to list its tools.
+The first call imports the code that answers calls: many clients start a server only to list its tools.
 """
 
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel import Server
 
-from server.access.caller import InsufficientScopeError, read_caller
+from server.caller import InsufficientScopeError, read_caller
 from server.mcp import app
 from server.mcp.late_manager import LateManager, RequestContext
 from server.mcp.subscriptions import UpdateBus
@@ -30,9 +30,12 @@ from server.tools.listing import (
 )
 
 INSTRUCTIONS = """\
-Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
-and the verdict says how sure it is and what spoke against it. In one call: start_debate(question=..., \
-run=true). Step by step: start_debate, then step_round until the status is concluded or truncated. Every \
+Counterpoint gives you a second opinion: models answer a question apart, check each other's answers, and one \
+answer comes out with what was corrected and how sure it is. In one call: start_debate(question=..., run=true). \
+Have what you were about to say checked: options.my_answer; the result says first whether it stands. Name \
+debaters with stances for a debate with judges. \
+Step by step: \
+start_debate, then step_round until the status is concluded or truncated. Every \
 result is complete: the last one holds the verdict, and `next` names the call to make. \
 A call returns after wait_seconds at the latest, with status "running" and what to call next; the debate \
 goes on meanwhile. Steer with intervene; read with read_debate or the resource debate://{debate_id}/transcript."""
@@ -46,7 +49,7 @@ ICON = "data:image/svg+xml," + quote(
 def build_server(
     manager: LateManager, updates: UpdateBus | None = None, meter: ServerMiddleware[Any] | None = None
 ) -> Server[LateManager]:
-    """`updates`: where changes are announced; a bus of its own by default. `meter`: measures what clients ask."""
+    """Build the server. `updates`: announces changes; by default a new bus. `meter`: measures requests."""
     updates = updates or UpdateBus()
 
     @asynccontextmanager
@@ -62,9 +65,8 @@ def build_server(
         icons=[types.Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
         lifespan=lifespan,
         cache_hints={
-            "tools/list": CacheHint(
-                ttl_ms=300_000, scope="private"
-            ),  # hosts of apps are listed one tool more
+            # Private, because hosts that show apps get one more tool.
+            "tools/list": CacheHint(ttl_ms=300_000, scope="private"),
             "resources/templates/list": CacheHint(ttl_ms=300_000, scope="public"),
             "prompts/list": CacheHint(ttl_ms=300_000, scope="public"),
             "resources/list": CacheHint(ttl_ms=2_000, scope="private"),
@@ -80,7 +82,7 @@ def build_server(
         on_subscriptions_listen=updates.listen,
         on_subscribe_resource=updates.follow,
         on_unsubscribe_resource=updates.unfollow,
-        get_tool_input_schema=find_input_schema,
+        get_tool_input_schema=get_input_schema,
     )
     for method, kind in (
         ("tasks/get", TaskParams),
@@ -89,13 +91,13 @@ def build_server(
     ):
         server.add_request_handler(method, kind, handle_task)
     server.extensions |= {TASKS: {}, APPS: {}}
-    own = [check_scope, add_legacy_extensions]
-    server.middleware += [meter, *own] if meter else own
+    middleware = [check_scope, add_legacy_extensions]
+    server.middleware += [meter, *middleware] if meter else middleware
     return server
 
 
 async def check_scope(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Refuse what the sender of a request may not do; which tool is called is looked at where it is known."""
+    """Refuse requests outside the sender's scopes. `call_tool` checks the scope of the tool itself."""
     if "/" in ctx.method and not ctx.method.startswith(("notifications/", "server/")):
         try:
             read_caller().require(find_scope(ctx.method, {}))
@@ -105,22 +107,22 @@ async def check_scope(ctx: ServerRequestContext[Any, Any], call_next: CallNext) 
 
 
 async def add_legacy_extensions(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Tell clients of the earlier era of apps, too: the SDK leaves extensions out of its answer to `initialize`."""
+    """Declare apps to clients of the earlier era: the SDK leaves extensions out of its answer to `initialize`."""
     result = await call_next(ctx)
     if ctx.method == "initialize" and isinstance(result, dict):
-        offered = {**result["capabilities"], "extensions": {APPS: {}}}
-        return {**result, "capabilities": offered}
+        capabilities = {**result["capabilities"], "extensions": {APPS: {}}}
+        return {**result, "capabilities": capabilities}
     return result
 
 
-def find_input_schema(tool: str) -> dict[str, Any] | None:
-    """For headers that repeat arguments. Over HTTP the SDK would list all tools for each call."""
-    listed = load_listed_tools().get(tool)
-    return listed.input_schema if listed else None
+def get_input_schema(tool: str) -> dict[str, Any] | None:
+    """A tool's input schema, for HTTP headers that repeat arguments. The SDK itself would list all tools each time."""
+    listed_tool = load_listed_tools().get(tool)
+    return listed_tool.input_schema if listed_tool else None
 
 
 def list_tool_names() -> list[str]:
-    """All that clients may call, the tool of the page included."""
+    """The names of all tools, the page's own tool included."""
     return [*load_listed_tools(), app.WATCH]
 
 
@@ -148,7 +150,7 @@ async def call_tool(
 
 
 async def handle_task(context: RequestContext, params: TaskParams) -> dict[str, Any]:
-    """A method of the tasks extension. The protocol before it has no such methods."""
+    """Handle a method of the tasks extension, which earlier protocols do not have."""
     if context.protocol_version < EXTENSIONS_VERSION:
         raise MCPError(types.METHOD_NOT_FOUND, "Method not found", context.method)
     from server.mcp import tasks  # noqa: PLC0415

@@ -36,13 +36,12 @@ from server.mcp.outgoing import OutgoingMessages, write_whole
 from server.mcp.server import build_server, list_tool_names
 from server.redaction import redact_error
 from server.settings import Settings
-from server.startup import handle_hangup, log_to_stderr, open_journal, open_telemetry
-from storage.contract.journal import Journal
+from server.startup import handle_hangup, log_to_stderr, open_storage, open_telemetry, require_packages
+from storage.storage import Storage
 
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager
     from server.models.own import OwnModel
-    from server.telemetry.pipeline import Telemetry
 
 SHUTDOWN_GRACE = 0.9
 """Seconds from a signal to the end of the process. The database stays consistent if closing takes longer."""
@@ -75,23 +74,24 @@ def serve_stdio(settings: Settings | None = None, models: Mapping[str, "OwnModel
 async def serve(settings: Settings, models: Mapping[str, "OwnModel"] | None = None) -> int:
     """Serve until the client disconnects or a signal arrives, and return the exit code.
 
-    The database is opened before the first line is read: one that cannot be used is a StorageUnavailableError at
-    once, and a file of hooks an InvalidSettingsError. The manager is closed even if the protocol does not end: the
-    SDK's reader blocks until a line arrives.
+    The database is opened before the first line is read, so that one that cannot be used raises
+    StorageUnavailableError at once; an invalid file of hooks raises InvalidSettingsError. The manager is closed even if
+    the protocol does not end: the SDK's reader blocks until a line arrives.
     """
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     install_signal_handlers(stopped)
     protocol: asyncio.Task[None] | None = None
     code = 0
+    require_packages(settings)
     if settings.hooks:
         from server.compose import prepare_hooks  # noqa: PLC0415  (slow)
 
-        prepare_hooks(settings, os.environ)  # a file that is wrong is told before there is a database
+        prepare_hooks(settings, os.environ)  # before a database is made: an invalid file is an error
     try:
         with open_telemetry(os.environ, list_tool_names()) as telemetry:
             async with (
-                open_journal(settings) as journal,
-                open_late_manager(settings, models, journal, telemetry) as (manager, managing),
+                open_storage(settings) as storage,
+                open_late_manager(settings, models, storage, telemetry=telemetry) as (manager, managing),
             ):
                 server = build_server(
                     manager, meter=telemetry.measure_requests("pipe") if telemetry else None
@@ -119,17 +119,17 @@ async def serve(settings: Settings, models: Mapping[str, "OwnModel"] | None = No
 async def open_late_manager(
     settings: Settings,
     models: Mapping[str, "OwnModel"] | None,
-    journal: Journal,
-    telemetry: "Telemetry | None" = None,
+    storage: Storage,
+    **options: Any,
 ) -> AsyncIterator[tuple[LateManager, asyncio.Task[None]]]:
-    """A manager that is opened when it is needed, and the task that holds it, which ends before only if it fails.
+    """A manager that is opened when it is needed, and the task that holds it open, which ends early only if it fails.
 
-    Raises what the manager raises, InvalidSettingsError for a file of hooks.
+    `options`: passed on to `open_manager`. Raises what the manager raises, such as InvalidSettingsError for hooks.
     """
 
     def open_now() -> AbstractAsyncContextManager["DebateManager"]:
-        gc.disable()  # as at the start of the program: modules stay anyway
-        if will_ask_providers(settings, os.environ):  # whose client is imported beside the engine
+        gc.disable()  # as at the start of the program: imported modules are never freed
+        if will_ask_providers(settings, os.environ):  # import the client while the engine is imported
             from server.models.providers import connections  # noqa: PLC0415
 
             connections.start_import()
@@ -137,13 +137,13 @@ async def open_late_manager(
 
         gc.freeze()
         gc.enable()
-        return open_manager(settings, models, recover=True, journal=journal, telemetry=telemetry)
+        return open_manager(settings, models, recover=True, storage=storage, **options)
 
     manager = LateManager(open_now)
-    managing = asyncio.create_task(manager.run(journal, settings.max_recovery_age_hours))
+    managing = asyncio.create_task(manager.run(storage, settings.max_recovery_age_hours))
     try:
-        if settings.hooks or models:  # these may be wrong, and hooks follow what other processes record
-            await manager.get_whole()
+        if settings.hooks or models:  # they may be invalid, and hooks follow what other processes record
+            await manager.get_unscoped()
         yield manager, managing
     finally:
         manager.close()
@@ -151,7 +151,7 @@ async def open_late_manager(
 
 
 def will_ask_providers(settings: Settings, environ: Mapping[str, str]) -> bool:
-    """Whether the models that are set up look like those of providers."""
+    """Whether the configured models look like models of providers."""
     if settings.models:
         return any("/" in name for name in settings.models)
     return any(name.endswith("_API_KEY") for name in environ)
@@ -183,7 +183,7 @@ async def run_protocol(server: Server[LateManager]) -> None:
     It relies on `stdio_server` sending a `ValidationError`, whose `input` holds the line, which is private to
     the SDK; tests/mcp/test_server_process.py covers it.
     """
-    wire = os.dup(sys.stdout.fileno())  # before the SDK has stdout mean stderr
+    wire = os.dup(sys.stdout.fileno())  # before the SDK redirects stdout to stderr
     try:
         async with stdio_server() as (incoming, unused), anyio.create_task_group() as tasks:
             await unused.aclose()
@@ -200,8 +200,8 @@ async def run_protocol(server: Server[LateManager]) -> None:
 class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
     """Incoming messages. A line that failed to parse is repaired, or answered with an error.
 
-    Nothing is read while too many answers wait to be written: a client that asks and does not read would have the
-    server hold them all.
+    Nothing is read while too many answers wait to be written: otherwise a client that asks but does not read would fill
+    the server's memory.
     """
 
     incoming: ObjectReceiveStream[SessionMessage | Exception]
@@ -210,11 +210,11 @@ class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
     async def receive(self) -> SessionMessage | Exception:
         await self.outgoing.wait_for_room()
         while isinstance(item := await self.incoming.receive(), ValidationError):
-            found = item.errors(include_url=False)
-            line = found[0]["input"]
-            if found[0]["type"] != "json_invalid":
+            errors = item.errors(include_url=False)
+            line = errors[0]["input"]
+            if errors[0]["type"] != "json_invalid":
                 # The input of an error about a missing member is the whole message.
-                message = next((one["input"] for one in found if one["type"] == "missing"), None)
+                message = next((error["input"] for error in errors if error["type"] == "missing"), None)
                 await self.refuse(message, types.INVALID_REQUEST, NOT_JSON_RPC)
             elif line.strip():
                 message = None
@@ -222,17 +222,17 @@ class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
                     message = json.loads(line)
                     return SessionMessage(repair_message(message))
                 code = types.PARSE_ERROR if message is None else types.INVALID_REQUEST
-                await self.refuse(message, code, f"This line cannot be read. {found[0]['msg']}.")
+                await self.refuse(message, code, f"This line cannot be read. {errors[0]['msg']}.")
         return item
 
     async def refuse(self, message: Any, code: int, reason: str) -> None:
-        """Answer with an error under the id of the request; under none if its id is unknown, as JSON-RPC has it."""
-        # A response carries the id of a request of ours, which nobody waits for.
+        """Answer with an error that has the id of the request; without an id, by JSON-RPC, if the id is unknown."""
+        # The id of a response is that of a request of ours: it must not be answered.
         is_request = isinstance(message, dict) and not message.keys() & {"result", "error"}
         request_id = message.get("id") if is_request else None
-        known = request_id if type(request_id) in (int, str) else None
+        error_id = request_id if type(request_id) in (int, str) else None
         error = types.ErrorData(code=code, message=reason)
-        await self.outgoing.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=known, error=error)))
+        await self.outgoing.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=error_id, error=error)))
 
     async def aclose(self) -> None:
         await self.incoming.aclose()

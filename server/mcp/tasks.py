@@ -1,9 +1,8 @@
-"""Runs of debates as tasks of the protocol (SEP-2663): begun by a call, polled, answered and cancelled.
+"""Runs of debates as tasks of the protocol (SEP-2663): a call begins them; clients poll, answer and cancel them.
 
-A task is no record of its own. Its id holds what the call asked for and the version of the debate that it began
-with, and everything else follows from the entries since: whichever process is asked, also after a crash, the answer
-is the same. Only that somebody gave a task up is kept, beside the debate. Whoever can read a debate can ask for its
-tasks.
+A task has no record of its own. Its id holds what the call asked for and the version of the debate at its beginning;
+everything else follows from the entries since then. So every process gives the same answer, also after a crash. Only
+the end of a task that was given up is stored, beside the debate. Whoever can read a debate can ask for its tasks.
 """
 
 import re
@@ -35,12 +34,12 @@ from server.tools import results, texts
 from server.tools.asking.waiting import build_form
 from server.tools.hints import format_call
 from server.tools.listing import TaskParams, TaskUpdateParams, require_tasks
-from server.tools.tool import BegunRun, build_failure, find_asked_calls, name_actor
+from server.tools.tool import BegunRun, build_failure, list_person_calls, name_actor
 
 POLL_INTERVAL_MS = 1_000
 CANCELLED = "cancelled"
 DECLINED = "declined at "
-"""How a text begins that says at which version of the debate the person did not want to write."""
+"""The beginning of a stored text; the version of the debate at which the person declined to write follows."""
 
 TOOL_LETTERS = {"s": "start_debate", "f": "fork_debate", "r": "step_round"}
 TASK_ID = re.compile(r"([2-9a-hjkmnp-z]{12})-([sfr])(\d{1,5})-v(\d{1,6})-t(\d{13})-([ja]*)-([0-9a-f]{16})")
@@ -57,21 +56,21 @@ class TaskId:
     created_ms: int  # Unix time
     joined: bool
     asks: bool  # whether the client can be asked for turns
-    nonce: str  # tells apart what two calls began at the same version
+    nonce: str  # tells apart two tasks that began at the same version
 
     @classmethod
-    def of(cls, begun: BegunRun, now: datetime) -> "TaskId":
-        version, created = begun.snapshot.debate.version, int(now.timestamp() * 1000)
-        target = (begun.snapshot.id, begun.tool, begun.through_round)
-        return cls(*target, version, created, begun.joined, begun.asks, secrets.token_hex(8))
+    def of(cls, run: BegunRun, now: datetime) -> "TaskId":
+        version, created = run.snapshot.debate.version, int(now.timestamp() * 1000)
+        target = (run.snapshot.id, run.tool, run.through_round)
+        return cls(*target, version, created, run.joined, run.asks, secrets.token_hex(8))
 
     @classmethod
     def parse(cls, text: str) -> "TaskId":
         """Raises MCPError for a text that is no id of ours."""
-        found = TASK_ID.fullmatch(text)
-        if not found:
+        match = TASK_ID.fullmatch(text)
+        if not match:
             raise build_unknown()
-        debate_id, letter, through, version, created, flags, nonce = found.groups()
+        debate_id, letter, through, version, created, flags, nonce = match.groups()
         target = (debate_id, TOOL_LETTERS[letter], int(through), int(version), int(created))
         return cls(*target, "j" in flags, "a" in flags, nonce)
 
@@ -84,7 +83,7 @@ class TaskId:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as it is now. `given_up`: what is kept of that; `end`: the debate when its result could be told."""
+    """A task as it is now. `given_up`: the stored text, if it was given up. `end`: the debate when its run ended."""
 
     id: TaskId
     snapshot: DebateSnapshot
@@ -96,9 +95,9 @@ class Task:
         return self.end is not None or self.given_up == CANCELLED
 
 
-def create(manager: DebateManager, begun: BegunRun) -> Wire:
-    """The result of a call whose work goes on. Nothing has to be stored for it to be found again."""
-    task = Task(TaskId.of(begun, manager.clock()), begun.snapshot, "", None)
+def create(manager: DebateManager, run: BegunRun) -> Wire:
+    """The result of a call whose work goes on. Nothing is stored: the id of the task says everything."""
+    task = Task(TaskId.of(run, manager.clock()), run.snapshot, "", None)
     return {**describe(manager, task, "working"), "resultType": "task"}
 
 
@@ -109,10 +108,10 @@ async def get(context: RequestContext, params: TaskParams) -> Wire:
         if task.given_up == CANCELLED:
             return describe(manager, task, "cancelled")
         try:
-            task = await go_on(manager, task)
+            task = await advance(manager, task)
         except Exception:
             if task.id.debate_id not in manager.failures:
-                raise  # the database cannot be read now, which is no end of the run
+                raise  # the database cannot be read now, which does not end the run
         if not task.end and (error := manager.failures.get(task.id.debate_id)):
             failure = build_failure(task.id.tool, error)
             return describe(manager, task, "completed", result=dump_result(failure))
@@ -124,21 +123,21 @@ async def get(context: RequestContext, params: TaskParams) -> Wire:
 
 
 async def update(context: RequestContext, params: TaskUpdateParams) -> Wire:
-    """Take turns that a person has written. One who declines leaves them to the caller, and the task ends.
+    """Submit turns that a person has written. If the person declines, the turns are the caller's, and the task ends.
 
-    Answers to what is not asked any more are ignored.
+    Answers to requests that are not open any more are ignored.
     """
     manager = await check_request(context, params)
     with translate_errors(manager):
         task = await load(manager, params.task_id)
-        asked = {} if task.is_over else find_requests(task)
+        requests = {} if task.is_over else list_requests(task)
         declined = False
         for key, response in params.input_responses.items():
-            if key in asked:
+            if key in requests:
                 text = read_answer(response)
                 declined = declined or text is None
                 if text is not None:
-                    turn = (task.id.debate_id, asked[key].seat, text)
+                    turn = (task.id.debate_id, requests[key].seat, text)
                     await manager.submit(*turn, actor=name_actor(context))
         if declined:
             version = (await manager.load(task.id.debate_id)).debate.version
@@ -147,7 +146,7 @@ async def update(context: RequestContext, params: TaskUpdateParams) -> Wire:
 
 
 async def cancel(context: RequestContext, params: TaskParams) -> Wire:
-    """Nobody waits any more; the debate goes on. A task that is over stays as it is."""
+    """Give the task up; the debate goes on. A task that is over stays as it is."""
     manager = await check_request(context, params)
     with translate_errors(manager):
         task = await load(manager, params.task_id)
@@ -157,17 +156,17 @@ async def cancel(context: RequestContext, params: TaskParams) -> Wire:
 
 
 async def check_request(context: RequestContext, params: TaskParams) -> DebateManager:
-    """Raises MCPError where the client or its request do not follow the extension."""
+    """Raises MCPError if the client or its request does not follow the extension."""
     require_tasks(context)
     headers = getattr(context.request, "headers", None)  # of HTTP only
-    named = headers.get("mcp-name") if headers is not None else None
-    if named is not None and decode_header_value(named) != params.task_id:
+    name = headers.get("mcp-name") if headers is not None else None
+    if name is not None and decode_header_value(name) != params.task_id:
         raise MCPError(types.HEADER_MISMATCH, "Mcp-Name is another task than params.taskId")
     return await context.lifespan_context.get()
 
 
 def build_unknown() -> MCPError:
-    """One error for whatever is not found, so that it does not tell what there is."""
+    """The same error for everything that is not found, so that it reveals nothing about what exists."""
     return MCPError(types.INVALID_PARAMS, "There is no such task")
 
 
@@ -191,21 +190,21 @@ async def load(manager: DebateManager, text: str) -> Task:
     if not 0 < task_id.version <= snapshot.debate.version:
         raise build_unknown()
     given_up = await manager.store.find_text(task_id.debate_id, name_text(text))
-    return Task(task_id, snapshot, given_up, find_end(task_id, snapshot, given_up))
+    return Task(task_id, snapshot, given_up, compute_end(task_id, snapshot, given_up))
 
 
-async def give_up(manager: DebateManager, text: str, how: str) -> None:
-    await manager.store.keep_text(TaskId.parse(text).debate_id, name_text(text), how)
+async def give_up(manager: DebateManager, text: str, reason: str) -> None:
+    await manager.store.keep_text(TaskId.parse(text).debate_id, name_text(text), reason)
 
 
 def name_text(text: str) -> str:
     return f"task {text}"
 
 
-async def go_on(manager: DebateManager, task: Task) -> Task:
-    """The task after its debate is run, if nobody runs it: the process that did may be gone.
+async def advance(manager: DebateManager, task: Task) -> Task:
+    """Run the debate of a task if no process runs it: the one that did may be gone.
 
-    What a run here has failed with is not tried again. Raises it if that happens now.
+    A run that has failed in this process is not repeated. Raises its error if it fails now.
     """
     if task.end or task.id.debate_id in manager.failures:
         return task
@@ -213,25 +212,25 @@ async def go_on(manager: DebateManager, task: Task) -> Task:
         snapshot = await manager.step(task.id.debate_id, expected_round=through, wait=0)
     else:
         snapshot = await manager.follow(task.id.debate_id, wait=0)
-    return replace(task, snapshot=snapshot, end=find_end(task.id, snapshot, task.given_up))
+    return replace(task, snapshot=snapshot, end=compute_end(task.id, snapshot, task.given_up))
 
 
-def find_end(task: TaskId, snapshot: DebateSnapshot, given_up: str) -> DebateSnapshot | None:
-    """The debate when the run that a task is about was first over; None while it goes on.
+def compute_end(task: TaskId, snapshot: DebateSnapshot, given_up: str) -> DebateSnapshot | None:
+    """The debate when the run of the task was first over; None while the run goes on.
 
-    It may have been resumed since, and a task that is over stays so. What is recorded at one moment is one step.
+    The debate may have been resumed since, but a task that is over stays over. Entries with the same time are one step.
     """
     entries = snapshot.entries
     if given_up.startswith(DECLINED):
         version = int(given_up.removeprefix(DECLINED))
         return replace(snapshot, debate=replay(e.event for e in entries[:version]), entries=entries[:version])
     later = entries[task.version :]
-    may_have_stopped = any(
+    may_be_over = any(
         isinstance(entry.event, Ended | Paused) or not is_by_model(entry.event) for entry in later
     )
-    if not may_have_stopped and not is_over(task, snapshot):
+    if not may_be_over and not is_over(task, snapshot):
         return None
-    reached = replace(
+    state = replace(
         snapshot,
         debate=replay(entry.event for entry in entries[: task.version]),
         entries=entries[: task.version],
@@ -239,16 +238,14 @@ def find_end(task: TaskId, snapshot: DebateSnapshot, given_up: str) -> DebateSna
     for index, (entry, following) in enumerate(pairwise([*entries[task.version - 1 :], None])):
         assert entry is not None
         if index:
-            reached = replace(
-                reached, debate=apply(reached.debate, entry.event), entries=entries[: entry.seq]
-            )
-        if (following is None or following.at != entry.at) and is_over(task, reached):
-            return snapshot if following is None else reached
+            state = replace(state, debate=apply(state.debate, entry.event), entries=entries[: entry.seq])
+        if (following is None or following.at != entry.at) and is_over(task, state):
+            return snapshot if following is None else state
     return None
 
 
 def is_by_model(event: Any) -> bool:
-    """Whether no person and no caller has written it, for whom the debate had to wait."""
+    """Whether a model wrote it. For a person or a caller the debate had to wait."""
     usage = getattr(event, "usage", None)
     return usage is None or not getattr(usage, "author", "")
 
@@ -257,24 +254,24 @@ def is_over(task: TaskId, snapshot: DebateSnapshot) -> bool:
     return BegunRun(snapshot, task.tool, task.through_round, task.joined, task.asks).is_over
 
 
-def find_requests(task: Task) -> dict[str, Call]:
-    """The turns that the client is asked for, by the keys of their calls, which no others have."""
+def list_requests(task: Task) -> dict[str, Call]:
+    """The turns that the client is asked for, by the unique keys of their calls."""
     is_waiting = task.id.asks and task.snapshot.status == "waiting"
-    calls = find_asked_calls(task.snapshot.debate).values() if is_waiting else ()
+    calls = list_person_calls(task.snapshot.debate).values() if is_waiting else ()
     return {call.key: call for call in calls}
 
 
 def build_input_requests(task: Task) -> Wire:
     """A form for each turn that is awaited."""
-    built = {}
-    for key, call in find_requests(task).items():
+    forms = {}
+    for key, call in list_requests(task).items():
         request = types.ElicitRequest(params=redact_model(build_form(task.snapshot, call)))
-        built[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return built
+        forms[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return forms
 
 
 def read_answer(response: Any) -> str | None:
-    """What the person has written; None if nobody wants to. Raises MCPError for what is no answer to a form."""
+    """The text that the person wrote; None if they declined. Raises MCPError for anything but an answer to a form."""
     try:
         answer = types.ElicitResult.model_validate(response, by_name=False)
     except ValidationError:
@@ -303,19 +300,19 @@ def dump_result(result: types.CallToolResult) -> Wire:
     return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def describe(manager: DebateManager, task: Task, status: str, **more: Mapping[str, Any]) -> Wire:
-    """A task as clients see it. It is kept as long as its debate, without a limit of time."""
+def describe(manager: DebateManager, task: Task, status: str, **fields: Mapping[str, Any]) -> Wire:
+    """A task as clients see it. It exists as long as its debate, without a time limit."""
     end = task.end or task.snapshot
-    changed = max(datetime.fromisoformat(end.entries[-1].at).timestamp() * 1000, task.id.created_ms)
+    changed_ms = max(datetime.fromisoformat(end.entries[-1].at).timestamp() * 1000, task.id.created_ms)
     return {
         "taskId": str(task.id),
         "status": status,
         "statusMessage": redact(describe_status(manager, task, status)),
         "createdAt": format_time(task.id.created_ms),
-        "lastUpdatedAt": format_time(int(changed)),
+        "lastUpdatedAt": format_time(int(changed_ms)),
         "ttlMs": None,
         "pollIntervalMs": POLL_INTERVAL_MS,
-        **more,
+        **fields,
     }
 
 
@@ -325,15 +322,16 @@ def format_time(milliseconds: int) -> str:
 
 
 def describe_status(manager: DebateManager, task: Task, status: str) -> str:
-    snapshot, this = task.snapshot, task.id.debate_id
+    snapshot, debate_id = task.snapshot, task.id.debate_id
     if status == "cancelled":
         return (
-            f"The wait was given up, and the debate was not: {format_call('get_verdict', debate_id=this)} tells how "
-            f"far it is, and {format_call('intervene', debate_id=this, action='pause')} stops it."
+            "The wait was given up, and the debate goes on: "
+            f"{format_call('get_verdict', debate_id=debate_id)} tells how far it is, and "
+            f"{format_call('intervene', debate_id=debate_id, action='pause')} stops it."
         )
     if status == "completed":
-        return f"Debate {this}: {(task.end or snapshot).status}."
+        return f"Debate {debate_id}: {(task.end or snapshot).status}."
     if reason := status_reason(snapshot.debate):
-        return f"Debate {this}: {reason}"
+        return f"Debate {debate_id}: {reason}"
     progress = describe_progress(build_progress(snapshot.debate), None, manager.find_holdup(snapshot))
-    return f"Debate {this}: {progress}."
+    return f"Debate {debate_id}: {progress}."

@@ -19,11 +19,11 @@ from server.debate.prompts.prompt import Message, Prompt, PromptSummary
 from server.debate.prompts.tool_schemas import Function, FunctionCall
 from server.debate.replies.extract import Reply
 
-# Of the debate, and part of this interface.
+# Types of the debate that are part of this interface, re-exported.
 __all__ = ["FailureCause", "Function", "FunctionCall", "Message", "Prompt", "PromptSummary", "Reply", "Usage"]
 
-LITELLM_PREFIX = "litellm/"  # of models that are asked through litellm, whoever else could ask them
-MAX_ATTEMPTS = 3  # of a model for one reply; a budget may allow fewer
+LITELLM_PREFIX = "litellm/"  # names that are asked through litellm, even where they could be asked directly
+MAX_ATTEMPTS = 3  # for one reply; a budget may allow fewer
 OnText = Callable[[str], None]  # gets each piece of a reply as it is written; the result is the `Reply`
 
 
@@ -31,30 +31,33 @@ OnText = Callable[[str], None]  # gets each piece of a reply as it is written; t
 class Request:
     prompt: Prompt
     seat: str
-    max_tokens: int
+    max_tokens: int  # of the whole reply, with what a model thinks before it writes
     timeout: float  # seconds for the whole reply, retries included
     seed: int  # a model may return the same reply for the same request and seed
     functions: tuple[Function, ...] = ()  # the model may call these instead of answering
     window: int = 0  # tokens that the model can read and write together; 0 where unknown
     max_attempts: int = MAX_ATTEMPTS  # each attempt may cost money, with or without a reply
-    group: str = ""  # what is asked for together; groups take turns where requests have to wait
+    group: str = ""  # requests of one debate; groups take turns where requests have to wait
+    thinking_tokens: int = 0  # the part of max_tokens that is for thoughts
+    thinking: Literal["low", "medium", "high", "off", ""] = (
+        ""  # how much to think; "" for the model's default
+    )
 
     def find_next_speaker(self, step: int = 1) -> str:
-        """For models that do not choose: who sits `step` places after the seat, by name; "" if nobody does."""
-        others = sorted(set(self.prompt.summary.choices) - {self.seat})
-        position = sum(name < self.seat for name in others)
-        return others[(position + step - 1) % len(others)] if others else ""
+        """For models that do not choose: the speaker `step` places after the seat, by label; "" if there is none."""
+        choices = self.prompt.summary.choices  # in the order of the table, from the seat on
+        return choices[(step - 1) % len(choices)] if choices else ""
 
 
 class KeyMissingError(InvalidRequestError):
-    """A model cannot be asked, for want of a key where the server runs."""
+    """A model cannot be asked, because its key is not set where the server runs."""
 
 
 class ModelError(Exception):
     """The model gave no reply, and an immediate repeat will not help.
 
     The text is shown to callers and recorded in the debate. It names the model and the cause, and never
-    contains a key or a whole provider response. `usage`: of requests that were answered all the same.
+    contains a key or a whole provider response. `usage`: what answered requests consumed before the failure.
     """
 
     def __init__(
@@ -70,13 +73,13 @@ class ModelError(Exception):
         self.cause = cause
         self.detail = detail
         self.attempts = attempts
-        self.may_be_repeated = may_be_repeated  # when fewer requests are in flight
+        self.may_be_repeated = may_be_repeated  # once fewer requests are in flight
         self.usage = usage
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One request to a model, for whoever measures it: what it is, and how it ended. It holds no texts."""
+    """One request to a model, for telemetry: what it is, and how it ended. It holds no texts."""
 
     model: str  # as debates name it
     provider: str
@@ -91,7 +94,7 @@ class Attempt:
 
 
 WatchAttempt = Callable[[Attempt], AbstractContextManager[None]]
-"""Makes what is entered before a request and left when it is over. Neither may raise or block."""
+"""Makes the context in which a request runs. Entering and leaving it may neither raise nor block."""
 
 
 def watch_nothing(attempt: Attempt) -> AbstractContextManager[None]:  # noqa: ARG001
@@ -104,7 +107,7 @@ def build_attempt(model: str, provider: str, request: Request) -> Attempt:
 
 @contextmanager
 def limit_time(name: str, seconds: float) -> Iterator[None]:
-    """Raises ModelError when the block takes longer, or raises a TimeoutError."""
+    """Raises ModelError if the block takes longer, or raises TimeoutError itself."""
     try:
         with anyio.fail_after(seconds):
             yield

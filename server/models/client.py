@@ -1,4 +1,4 @@
-"""The client's own model, which a client of this server lends for as long as it waits for a debate."""
+"""The model of an MCP client, which the client lends while it waits for a debate (sampling)."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,10 +13,10 @@ from server.models import Model, OnText, Reply, Request
 
 @dataclass(frozen=True)
 class ClientTerms:
-    """What the operator says of clients, and of the people at them."""
+    """The operator's settings for clients, and for the people at them."""
 
-    seconds: float = 30.0  # that a client has for an answer of its model
-    confirm_cost_usd: Decimal = Decimal(0)  # an estimate above it is confirmed by a person; 0 for never
+    seconds: float = 30.0  # time for a client's model to answer
+    confirm_cost_usd: Decimal = Decimal(0)  # a person has to confirm an estimate above it; 0 for never
 
 
 DEFAULT_TERMS = ClientTerms()
@@ -29,7 +29,7 @@ NO_CLIENT = (
 
 
 class WithdrawnError(Exception):
-    """Nobody was asked, because the client has left. The answer is wanted as before."""
+    """The client has left before its model was asked. The answer is still needed."""
 
 
 class ClientModel(Model, Protocol):
@@ -49,7 +49,7 @@ class AbsentModel:
 
 @dataclass(frozen=True)
 class Guest:
-    """Who opens a debate. `client`: the model that it lends for it; None for none."""
+    """Who opens a debate. `client`: the model that their client lends for it; None if it lends none."""
 
     client: ClientModel | None = None
 

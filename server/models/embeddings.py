@@ -1,8 +1,8 @@
-"""Embeddings of texts: the interface. A vector is kept under `build_embedding_key` of its source and its whole text.
+"""Embeddings of texts: the interface, and a cache. A vector is cached by its source and its whole text.
 
-`ModelRegistry.get_embedder` has those of providers (`providers.embeddings`) and the one for tests and dry runs
-(`fakes.embeddings`). A negation is embedded close to what it denies, and so is another number in a sentence: vectors
-say what a text is about, and not what it holds of it.
+`ModelRegistry.get_embedder` has the embedders of providers (`providers.embeddings`) and the one for tests and dry runs
+(`fakes.embeddings`). Vectors say what a text is about, and not what it claims: a negation lies close to what it denies,
+and so does the same sentence with another number.
 """
 
 import json
@@ -19,22 +19,21 @@ from anyio import to_thread
 from server.debate.facts.answers import build_embedding_key
 from server.models import ModelError, Usage
 
-TEXTS_AT_ONCE = 96
-"""In one request."""
+TEXTS_AT_ONCE = 96  # in one request
 
 Vector = tuple[float, ...]
 
 
 class Embeddings(NamedTuple):
-    vectors: tuple[Vector, ...]  # one for each text, in their order, of one length
+    vectors: tuple[Vector, ...]  # one for each text, in the order of the texts; all of the same length
     usage: Usage
 
 
 class Embedder(Protocol):
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (of the whole, retries included)
-        """The vectors of texts. Raises ModelError where there are none within `timeout` seconds.
+        """The vectors of texts. Raises ModelError if they do not come within `timeout` seconds.
 
-        Behind the limits of a provider it may wait as long again before it asks.
+        An embedder behind a provider's limits may wait as long again before it asks.
         """
 
 
@@ -48,10 +47,10 @@ class VectorCache(Protocol):
 
 @dataclass
 class CachedEmbedder:
-    """Asks for the vectors that are not kept, each text once, and keeps them.
+    """Asks only for vectors that are not in the cache, each text once, and caches them.
 
-    `address`: where the model is asked. Another model may have its name elsewhere. `owner`: for whom. That a text is
-    kept would tell another owner that somebody asked about it.
+    `address`: where the model is asked; at another address the same name may be another model. `owner`: whose texts
+    they are; a shared cache would reveal to other owners that somebody asked about a text.
     """
 
     name: str
@@ -63,82 +62,83 @@ class CachedEmbedder:
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
         source = json.dumps([self.name, self.address, self.owner])
         keys = [build_embedding_key(source, text) for text in texts]
-        wanted = dict(zip(keys, texts, strict=True))
-        taken = [Usage(model=self.name, cost_usd="0", attempts=0)]
+        texts_by_key = dict(zip(keys, texts, strict=True))
+        usages = [Usage(model=self.name, cost_usd="0", attempts=0)]
         try:
             with anyio.fail_after(timeout):
-                known = await self._find(wanted, timeout, taken)
-            vectors, usage = [known[key] for key in keys], reduce(add_usage, taken)
+                vectors_by_key = await self._find(texts_by_key, timeout, usages)
+            vectors, usage = [vectors_by_key[key] for key in keys], reduce(add_usage, usages)
             # In another thread: hundreds of vectors take tens of milliseconds.
             return await to_thread.run_sync(build_embeddings, self.name, vectors, len(texts), usage)
         except TimeoutError:
-            told = f"{self.name} gave no vectors in {timeout:g} seconds."
-            raise ModelError("timeout", told, usage=reduce(add_usage, taken)) from None
+            problem = f"{self.name} gave no vectors in {timeout:g} seconds."
+            raise ModelError("timeout", problem, usage=reduce(add_usage, usages)) from None
 
     async def _find(
         self,
-        wanted: Mapping[str, str],
+        texts: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109  (as above)
-        taken: list[Usage],
+        usages: list[Usage],
     ) -> dict[str, Vector]:
-        """The vectors of texts by key, all of one model. `taken`: added to with each answer."""
-        rows = await self.cache.find_vectors(wanted.keys())
-        kept = {key: vector for key, vector in rows.items() if has_direction(vector)}
-        missing = {key: text for key, text in wanted.items() if key not in kept}
-        found = await self._ask(missing, timeout, taken)
-        known = {**kept, **found}
-        if len({len(vector) for vector in known.values()}) > 1:
-            # Another model answers to the name by now.
-            older = {key: text for key, text in wanted.items() if key not in found}
-            known |= await self._ask(older, timeout, taken)
-        return known
+        """The vectors of texts by key, all of one model. Appends to `usages` what each answer consumed."""
+        rows = await self.cache.find_vectors(texts.keys())
+        cached = {key: vector for key, vector in rows.items() if has_direction(vector)}
+        uncached = {key: text for key, text in texts.items() if key not in cached}
+        fresh = await self._ask(uncached, timeout, usages)
+        vectors = {**cached, **fresh}
+        if len({len(vector) for vector in vectors.values()}) > 1:
+            # The cached vectors are of another model that had the same name.
+            older = {key: text for key, text in texts.items() if key not in fresh}
+            vectors |= await self._ask(older, timeout, usages)
+        return vectors
 
     async def _ask(
         self,
         texts: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109  (as above)
-        taken: list[Usage],
+        usages: list[Usage],
     ) -> dict[str, Vector]:
-        """The vectors of texts by key, a part after the other, each kept as it comes."""
-        found: dict[str, Vector] = {}
+        """The vectors of texts by key, asked for in parts. Each part is cached as it comes."""
+        vectors: dict[str, Vector] = {}
         rows = list(texts.items())
         for start in range(0, len(rows), TEXTS_AT_ONCE):
             part = dict(rows[start : start + TEXTS_AT_ONCE])
             try:
                 answer = await self.embedder.embed(list(part.values()), timeout)
             except ModelError as error:
-                last = error.usage or Usage(model=self.name, cost_usd="0")
-                usage = reduce(add_usage, [*taken, last.model_copy(update={"attempts": error.attempts})])
-                error.usage = usage if error.usage or len(taken) > 1 else None
+                if error.usage or len(usages) > 1:
+                    last_usage = error.usage or Usage(model=self.name, cost_usd="0")
+                    last_usage = last_usage.model_copy(update={"attempts": error.attempts})
+                    error.usage = reduce(add_usage, [*usages, last_usage])
                 raise
-            taken.append(answer.usage)
-            vectors = dict(zip(part, answer.vectors, strict=True))
-            await self.cache.keep_vectors(vectors)
-            found |= vectors
-        return found
+            usages.append(answer.usage)
+            part_vectors = dict(zip(part, answer.vectors, strict=True))
+            await self.cache.keep_vectors(part_vectors)
+            vectors |= part_vectors
+        return vectors
 
 
-def add_usage(one: Usage, other: Usage) -> Usage:
-    """What two requests took together. The cost is unknown where that of one is."""
-    known = one.cost_usd and other.cost_usd
-    return other.model_copy(
+def add_usage(first: Usage, second: Usage) -> Usage:
+    """The usage of two requests together. The cost is unknown if that of one is."""
+    has_costs = first.cost_usd and second.cost_usd
+    return second.model_copy(
         update={
-            "input_tokens": one.input_tokens + other.input_tokens,
-            "cost_usd": f"{Decimal(one.cost_usd) + Decimal(other.cost_usd):f}" if known else "",
-            "milliseconds": one.milliseconds + other.milliseconds,
-            "attempts": one.attempts + other.attempts,
+            "input_tokens": first.input_tokens + second.input_tokens,
+            "cost_usd": f"{Decimal(first.cost_usd) + Decimal(second.cost_usd):f}" if has_costs else "",
+            "milliseconds": first.milliseconds + second.milliseconds,
+            "attempts": first.attempts + second.attempts,
         }
     )
 
 
 def build_embeddings(model: str, vectors: Sequence[Sequence[float]], count: int, usage: Usage) -> Embeddings:
-    """The vectors as they are. Raises ModelError unless there are so many, of one length, each with a direction."""
-    found = tuple(tuple(map(float, vector)) for vector in vectors)
-    is_whole = len(found) == count and len({len(vector) for vector in found}) == 1
-    if not is_whole or not all(map(has_direction, found)):
-        told = f"{model}: its answer is not one vector for each text."
-        raise ModelError("unreadable", told, attempts=usage.attempts, usage=usage)
-    return Embeddings(found, usage)
+    """Check the vectors. Raises ModelError unless there are `count` of one length, none of them zero or infinite."""
+    rows = tuple(tuple(map(float, vector)) for vector in vectors)
+    is_whole = len(rows) == count and len({len(vector) for vector in rows}) == 1
+    if not is_whole or not all(map(has_direction, rows)):
+        problem = f"{model}: its answer is not one vector for each text."
+        raise ModelError("unreadable", problem, attempts=usage.attempts, usage=usage)
+    return Embeddings(rows, usage)
 
 
 def has_direction(vector: Vector) -> bool:

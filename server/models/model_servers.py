@@ -1,4 +1,4 @@
-"""Model servers on this machine: found at their usual ports, or where the environment says they are."""
+"""Model servers on this machine: at their usual ports, or where the environment says they are."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,52 +9,52 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from server.models.providers.addresses import find_api_base, is_callable
-from server.models.providers.endpoints import find_endpoint
-from server.models.registry import NoModelError, family, find_default_models
+from server.models.providers.addresses import is_callable, read_api_base
+from server.models.providers.endpoints import choose_endpoint
+from server.models.registry import NoModelError, choose_default_models, family
 from server.models.windows import WindowTable, fetch_json
 
 SERVERS = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp", "vllm": "vLLM"}
-"""What finds models on this machine, by the provider in their names."""
+"""Titles of model servers, by the provider in the names of their models."""
 
-TIMEOUT = 0.15  # seconds for a server to list its models; all are asked together
-MAX_MODELS = 20  # of a server, that are named
-MAX_NAMED = 4  # of a server, in a sentence
+TIMEOUT = 1  # seconds for a server to list its models, on a busy machine, too; all are asked together
+MAX_MODELS = 20  # listed of one server
+MAX_NAMED = 4  # models of one server that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
-class FoundModel:
+class ServedModel:
     name: str  # PROVIDER/MODEL
-    window: int  # tokens; 0 where unknown
+    window: int  # tokens; 0 if unknown
 
     def __str__(self) -> str:
         return f"{self.name} ({self.window:,} tokens)" if self.window else self.name
 
 
 @dataclass(frozen=True, slots=True)
-class FoundServer:
+class ModelServer:
     title: str
     address: str
-    models: tuple[FoundModel, ...]
+    models: tuple[ServedModel, ...]
 
     def __str__(self) -> str:
-        more = f" and {len(self.models) - MAX_NAMED} more" if len(self.models) > MAX_NAMED else ""
-        return f"{self.title} at {self.address} has {', '.join(map(str, self.models[:MAX_NAMED]))}{more}"
+        ending = f" and {len(self.models) - MAX_NAMED} more" if len(self.models) > MAX_NAMED else ""
+        return f"{self.title} at {self.address} has {', '.join(map(str, self.models[:MAX_NAMED]))}{ending}"
 
 
-async def find_servers(windows: WindowTable) -> tuple[FoundServer, ...]:
-    """The servers that answer within 150 ms and have a model that talks. With COUNTERPOINT_OFFLINE only on loopback."""
+async def find_servers(windows: WindowTable) -> tuple[ModelServer, ...]:
+    """The servers that answer within a second and have a chat model; COUNTERPOINT_OFFLINE leaves those on loopback."""
     names: dict[str, list[str]] = {}
     async with anyio.create_task_group() as tasks:
         for provider in SERVERS:
             tasks.start_soon(_list_models, provider, names)
-    found = await windows.find([name for provider in SERVERS for name in names.get(provider, ())])
-    tokens = {window.model: window.tokens for window in found}
+    known_windows = await windows.find([name for provider in SERVERS for name in names.get(provider, ())])
+    tokens = {window.model: window.tokens for window in known_windows}
     return tuple(
-        FoundServer(
+        ModelServer(
             title,
             find_address(provider),
-            tuple(FoundModel(name, tokens.get(name, 0)) for name in names[provider]),
+            tuple(ServedModel(name, tokens.get(name, 0)) for name in names[provider]),
         )
         for provider, title in SERVERS.items()
         if names.get(provider)
@@ -66,49 +66,49 @@ async def _list_models(provider: str, names: dict[str, list[str]]) -> None:
     url = f"{address}/api/tags" if provider == "ollama" else f"{address}/models"
     if not is_callable(url):
         return
-    with anyio.move_on_after(TIMEOUT), suppress(Exception):  # whatever listens there may answer anything
-        listed = await to_thread.run_sync(partial(fetch_json, url, timeout=TIMEOUT), abandon_on_cancel=True)
-        names[provider] = [f"{provider}/{name}" for name in read_names(listed)][:MAX_MODELS]
+    with anyio.move_on_after(TIMEOUT), suppress(Exception):  # any program may listen there
+        answer = await to_thread.run_sync(partial(fetch_json, url, timeout=TIMEOUT), abandon_on_cancel=True)
+        names[provider] = [f"{provider}/{name}" for name in read_names(answer)][:MAX_MODELS]
 
 
 def find_address(provider: str) -> str:
     name = f"{provider}/any"
-    endpoint = find_endpoint(name)
-    return find_api_base(name).rstrip("/") or (endpoint.base if endpoint else "")
+    endpoint = choose_endpoint(name)
+    return read_api_base(name).rstrip("/") or (endpoint.base if endpoint else "")
 
 
-def read_names(listed: Any) -> Iterator[str]:
-    """The models that talk, from Ollama's `/api/tags` or from `/v1/models`."""
-    for row in listed.get("models") or listed.get("data"):
+def read_names(answer: Any) -> Iterator[str]:
+    """The chat models in an answer of Ollama's `/api/tags` or of `/v1/models`."""
+    for row in answer.get("models") or answer.get("data"):
         name, details = str(row.get("name") or row["id"]), row.get("details") or {}
         is_embedding = "embed" in name.casefold() or "bert" in str(details.get("family"))
         if name.isprintable() and " " not in name and not is_embedding:
             yield name
 
 
-def choose_pair(servers: Iterable[FoundServer]) -> tuple[str, ...]:
-    """Two models of different families, or of one, or a single one; those that servers name first come first."""
+def choose_pair(servers: Iterable[ModelServer]) -> tuple[str, ...]:
+    """Two models, of different families if possible, or the only one. Earlier ones in the servers' lists win."""
     names = [model.name for server in servers for model in server.models]
-    first = {family(name): name for name in reversed(names)}
-    others = [name for name in names[1:] if name == first[family(name)]]
-    return tuple([*names[:1], *others, *names[1:]][:2])
+    first_of_family = {family(name): name for name in reversed(names)}
+    other_families = [name for name in names[1:] if name == first_of_family[family(name)]]
+    return tuple([*names[:1], *other_families, *names[1:]][:2])
 
 
 async def choose_models(
     configured: Sequence[str], environ: Mapping[str, str], windows: WindowTable, debater_models: Sequence[str]
 ) -> tuple[str, ...]:
-    """The models of a debate that names none: as `find_default_models`, but a server on this machine is proposed.
+    """The models of a debate that names none: as `choose_default_models`, but models on this machine are proposed.
 
-    Raises NoModelError if there is none, or only a server on this machine: nobody is to find out afterwards
-    which models debated.
+    Raises NoModelError if there is none, or only a server on this machine, whose models the error proposes: they are
+    not used unasked.
     """
     try:
-        chosen = find_default_models(configured, environ, debater_models)
+        names = choose_default_models(configured, environ, debater_models)
     except NoModelError:
-        chosen = ()
-    if configured or chosen not in ((), ("local",)):
-        return chosen
+        names = ()
+    if configured or names not in ((), ("local",)):
+        return names
     servers = await find_servers(windows)
-    if servers or not chosen:
+    if servers or not names:
         raise NoModelError("; ".join(map(str, servers)), choose_pair(servers))
-    return chosen
+    return names

@@ -38,27 +38,27 @@ class FunctionModel:
         return Reply(text, Usage(model=self.name, milliseconds=round((anyio.current_time() - start) * 1000)))
 
 
-def as_model(name: str, given: object) -> Model:
+def as_model(name: str, candidate: object) -> Model:
     """An object with a `reply` method as it is, a function as a `FunctionModel`; else raises TypeError."""
-    if hasattr(given, "reply"):
-        return cast("Model", given)
-    if callable(given):
-        return FunctionModel(name, given)
-    raise TypeError(f"{type(given).__name__} is neither a function nor an object with a reply method")
+    if hasattr(candidate, "reply"):
+        return cast("Model", candidate)
+    if callable(candidate):
+        return FunctionModel(name, candidate)
+    raise TypeError(f"{type(candidate).__name__} is neither a function nor an object with a reply method")
 
 
 def load_own_model(name: str) -> Model | None:
     """The model of `NAME` or `NAME/ANYTHING`, or None. Raises ModelError if its entry point fails."""
     key, _, argument = name.partition("/")
-    candidates = list(entry_points(group="counterpoint.models", name=key))
-    if not candidates:
+    entries = list(entry_points(group="counterpoint.models", name=key))
+    if not entries:
         return None
-    values = " and ".join(sorted(one.value for one in candidates))
-    if len(candidates) > 1:
+    values = " and ".join(sorted(entry_point.value for entry_point in entries))
+    if len(entries) > 1:
         detail = f"{name}: several packages provide a model of this name ({values}). Uninstall all but one."
         raise ModelError("bad_request", detail, attempts=0)
     try:
-        return as_model(name, candidates[0].load()(argument))
+        return as_model(name, entries[0].load()(argument))
     except Exception as error:  # it runs the code of another package
         cause = redact_error(f"{type(error).__name__}: {error}")[:200]
         detail = f"{name}: its entry point {values} failed ({cause}). Repair or uninstall its package."

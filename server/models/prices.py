@@ -1,4 +1,4 @@
-"""Prices of models, from litellm's table. It is read as a file: importing litellm takes seconds."""
+"""Prices of models, from litellm's table. The table is read as a file, because importing litellm takes seconds."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 
 
 class PriceTable:
-    """`own_prices`: (input, output) in dollars per million tokens, by model; they come before the table."""
+    """Prices by model. `own_prices`: (input, output) in dollars per million tokens; they win over the table."""
 
     def __init__(self, own_prices: Mapping[str, tuple[Decimal, Decimal]] | None = None) -> None:
         self.own_prices = {
@@ -42,10 +42,10 @@ class PriceTable:
         if name in (*WRITTEN, "local") or is_scripted(name):
             return Price(model=name, input="0", output="0")
         row = find_row(name)
-        found = (row.get("input_cost_per_token"), row.get("output_cost_per_token"))
-        if not all(isinstance(cost, int | float) for cost in found):
+        costs = (row.get("input_cost_per_token"), row.get("output_cost_per_token"))
+        if not all(isinstance(cost, int | float) for cost in costs):
             return Price(model=name)
-        return Price(model=name, input=f"{Decimal(str(found[0])):f}", output=f"{Decimal(str(found[1])):f}")
+        return Price(model=name, input=f"{Decimal(str(costs[0])):f}", output=f"{Decimal(str(costs[1])):f}")
 
 
 def compute_token_cost(
@@ -59,32 +59,30 @@ def compute_token_cost(
 ) -> str:
     """Dollars for a reply by the table, as litellm computes them; "" if the price is unknown.
 
-    Cached tokens are part of the input, tokens of reasoning part of the output. `at`: when it was asked, in UTC.
+    Cached tokens are part of the input, reasoning tokens part of the output. `at`: the time of the request, in UTC.
     """
     row = find_row(name)
-    row = row | find_off_peak_prices(row, at or datetime.now(UTC))
-    tiers = [int(found[1]) for key in row if (found := _TIER.fullmatch(key))]
-    reached = max((tier for tier in tiers if input_tokens > tier * 1000), default=0)
+    row = row | read_off_peak_prices(row, at or datetime.now(UTC))
+    tiers = [int(match[1]) for key in row if (match := _TIER.fullmatch(key))]
+    tier_reached = max((tier for tier in tiers if input_tokens > tier * 1000), default=0)
 
-    def find_cost(key: str) -> Decimal | None:
-        costs = (row.get(f"{key}_above_{reached}k_tokens") if reached else None, row.get(key))
+    def read_cost(key: str) -> Decimal | None:
+        costs = (row.get(f"{key}_above_{tier_reached}k_tokens") if tier_reached else None, row.get(key))
         return next((Decimal(str(cost)) for cost in costs if isinstance(cost, int | float)), None)
 
-    per_input, per_output = find_cost("input_cost_per_token"), find_cost("output_cost_per_token")
+    per_input, per_output = read_cost("input_cost_per_token"), read_cost("output_cost_per_token")
     if per_input is None or per_output is None:
         return ""
-    per_cached, per_reasoning = (
-        find_cost("cache_read_input_token_cost"),
-        find_cost("output_cost_per_reasoning_token"),
-    )
+    per_cached = read_cost("cache_read_input_token_cost")
+    per_reasoning = read_cost("output_cost_per_reasoning_token")
     cost = per_input * (input_tokens - cached_tokens) + per_output * (output_tokens - reasoning_tokens)
     cost += (per_input if per_cached is None else per_cached) * cached_tokens
     cost += (per_output if per_reasoning is None else per_reasoning) * reasoning_tokens
     return f"{cost:.10f}".rstrip("0").rstrip(".") if 0 <= cost < MAX_COST_USD else ""
 
 
-def find_off_peak_prices(row: Mapping[str, Any], at: datetime) -> dict[str, Any]:
-    """The prices that hold instead at some hours of the week (DeepSeek's), in UTC; empty where none do."""
+def read_off_peak_prices(row: Mapping[str, Any], at: datetime) -> dict[str, Any]:
+    """The prices that replace the usual ones at this time (DeepSeek's off-peak hours, UTC); empty if none do."""
     off_peak = row.get("off_peak_pricing") or {}
     for window in off_peak.get("windows", ()):
         hours = window["hours_utc"]
@@ -96,12 +94,12 @@ def find_off_peak_prices(row: Mapping[str, Any], at: datetime) -> dict[str, Any]
 
 
 def find_row(name: str) -> dict[str, Any]:
-    """What litellm's table says of a model; empty if it does not know it."""
+    """The row of a model in litellm's table; empty if it has none."""
     name = name.removeprefix(LITELLM_PREFIX)
     table, (provider, _, bare) = load_table(), name.partition("/")
     row = table.get(name) or {}
     if not row and bare and str(table.get(bare, {}).get("litellm_provider", "")).startswith(provider):
-        return table[bare]  # without the provider in its name, but sold by it
+        return table[bare]  # the table lists it without the provider that sells it
     return row
 
 
@@ -111,6 +109,6 @@ def load_table() -> dict[str, dict[str, Any]]:
     spec = find_spec("litellm")
     for folder in (spec and spec.submodule_search_locations) or ():
         with suppress(OSError, ValueError):
-            found = json.loads((Path(folder) / PRICE_TABLE_FILE).read_text(encoding="utf-8"))
-            return {name: row for name, row in found.items() if isinstance(row, dict)}
+            rows = json.loads((Path(folder) / PRICE_TABLE_FILE).read_text(encoding="utf-8"))
+            return {name: row for name, row in rows.items() if isinstance(row, dict)}
     return {}

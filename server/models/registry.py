@@ -1,4 +1,4 @@
-"""From names to models. Imports no client library: a model loads its own when it is first called."""
+"""Builds models from their names. It imports no client library: a model loads its own at its first call."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ from server.models.providers.addresses import parse_provider
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
 from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder, ProviderEmbedder
-from server.models.providers.endpoints import find_address, find_endpoint, is_of_known_provider
+from server.models.providers.endpoints import choose_endpoint, find_address, is_of_known_provider
 from server.models.providers.litellm import (
     LitellmModel,
     get_litellm,
@@ -47,7 +47,7 @@ from server.models.providers.model import ProviderModel
 from server.models.resilience import Guard, GuardedEmbedder, GuardedModel
 
 MAX_NAME_LENGTH = 200
-# Their login prints a device code to standard output, which carries the protocol.
+# Their login prints a device code to standard output, which would corrupt the protocol.
 UNSUPPORTED_PROVIDERS = ("github_copilot", "chatgpt")
 
 
@@ -73,20 +73,20 @@ PROVIDERS = (  # As of November 2026: one model each, good at reasoning, a few c
 class NoModelError(DebateError):
     """No model is set up for a debate that names none. The text lists what the caller can do.
 
-    found: what runs on this machine, as a sentence without its full stop; "" for nothing.
-    proposal: models of it that a debate could name.
+    found: the model servers on this machine, as a sentence without its full stop; "" for none.
+    proposal: models of these servers that a debate could name.
     """
 
     def __init__(self, found: str = "", proposal: Sequence[str] = ()) -> None:
         self.found, self.proposal = found, tuple(proposal)
         keys = ", ".join(provider.key_variables[0] for provider in PROVIDERS)
         names = ", ".join(f'"{name}"' for name in proposal)
-        here = (
+        offer = (
             f"On this machine {found}: to use what runs here, call again with models=[{names}], or set "
             f"COUNTERPOINT_MODELS={','.join(proposal)} where the server runs. Or do"
         )
         super().__init__(
-            f"No model is set up. {here if proposal else 'Do'} one of these: name models in the `models` argument "
+            f"No model is set up. {offer if proposal else 'Do'} one of these: name models in the `models` argument "
             f'(any litellm name, such as "{PROVIDERS[1].default_model}" or "ollama/llama3.3"); set '
             f"COUNTERPOINT_MODELS; set a provider's key ({keys}), or store it with `counterpoint keys set`; "
             "use the embedded model (models=[\"local\"]; first `pip install 'counterpoint-mcp[local]'`, then "
@@ -100,8 +100,8 @@ class NoModelError(DebateError):
 class ModelRegistry:
     """The models of this process by name. `own_models` come from code and win over every other name.
 
-    Models behind litellm share one `guard`, others are called directly. `chaos` applies to all but the
-    caller's seat. `watch`: told of every request to a model, if somebody measures them.
+    Models of providers share one `guard`. `chaos` applies to all models but those whose turns people or clients write.
+    `watch`: measures every request to a model.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class ModelRegistry:
         watch: WatchAttempt | None = None,
         vectors: VectorCache | None = None,
     ) -> None:
-        self._own_models = {name: as_model(name, given) for name, given in (own_models or {}).items()}
+        self._own_models = {name: as_model(name, model) for name, model in (own_models or {}).items()}
         self._prices = prices or PriceTable()
         self._connections = connections or Connections()
         self._guard = guard or Guard()
@@ -124,13 +124,13 @@ class ModelRegistry:
         self._chaos, self._watch = chaos, watch
 
     def set_share(self, share: Share) -> None:
-        """Take this part of the limits of providers from now on; other processes take the rest."""
+        """Use this part of the providers' limits from now on; other processes use the rest."""
         self._guard.set_share(share)
 
     def get(self, name: str) -> Model:
         """The model of that name, the same object every time.
 
-        Raises InvalidRequestError if no model can have it, ModelError if it is of an entry point that fails.
+        Raises InvalidRequestError if no model can have the name, ModelError if its entry point fails.
         """
         if name not in self._models:
             model = self._own_models[name] if name in self._own_models else self._build(name)
@@ -140,7 +140,7 @@ class ModelRegistry:
         return self._models[name]
 
     def watch(self, name: str, model: Model) -> Model:
-        """The model with its requests told of. One of a provider tells of them itself, as it repeats some."""
+        """The model with its requests measured. Models of providers measure theirs themselves, with each retry."""
         if self._watch is None or isinstance(unwrap_model(model), GuardedModel):
             return model
         return WatchedModel(model, name, self._watch)
@@ -165,28 +165,28 @@ class ModelRegistry:
         problem = "cannot be used here, because their login writes to standard output"
         choice = f"{name}: models of {provider} {problem}. Choose another provider."
         require(provider not in UNSUPPORTED_PROVIDERS, choice)
-        for only, meaning in (
+        for word, meaning in (
             ("local", "The embedded model is called"),
             (CALLER, "A seat of your own has the model"),
             (HUMAN, "A person's seat has the model"),
             (CLIENT, "The client's own model is called"),
         ):
-            require(not name.startswith((f"{only}/", f"{only}?")), f'{no_name}. {meaning} "{only}".')
-        if own := load_own_model(name):
-            return own
-        provider = find_provider_of(name)
+            require(not name.startswith((f"{word}/", f"{word}?")), f'{no_name}. {meaning} "{word}".')
+        if own_model := load_own_model(name):
+            return own_model
+        provider = choose_provider(name)
         return GuardedModel(name, provider, self._build_provider_model(name, provider), self._guard)
 
     def _build_provider_model(self, name: str, provider: str) -> ProviderModel:
         options = self._build_caller_options(provider) | {"price": self._prices.own_prices.get(name)}
-        endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name)
+        endpoint = None if name.startswith(LITELLM_PREFIX) else choose_endpoint(name)
         if endpoint is None:
             return LitellmModel(name, **options)
         kind = OllamaModel if endpoint.is_ollama else OpenAIModel
         return kind(name, **options, endpoint=endpoint, connections=self._connections)
 
     def _build_caller_options(self, provider: str) -> dict[str, Any]:
-        """What all that ask a provider have in common."""
+        """The options that models and embedders of a provider have in common."""
         return {
             "provider": provider,
             "watch": self._watch or watch_nothing,
@@ -202,16 +202,16 @@ class ModelRegistry:
         return CachedEmbedder(name, embedder, self._vectors, address, owner) if self._vectors else embedder
 
     def _build_embedder(self, name: str) -> tuple[Embedder, str]:
-        """With where it is asked."""
+        """(the embedder, the address where it is asked)."""
         if name == "scripted":
             return ScriptedEmbedder(), ""
-        provider = find_provider_of(name)
+        provider = choose_provider(name)
         inner = self._build_provider_embedder(name, provider)
         return GuardedEmbedder(name, provider, inner, self._guard), find_address(name, mode="embedding")
 
     def _build_provider_embedder(self, name: str, provider: str) -> ProviderEmbedder:
         options = self._build_caller_options(provider) | {"price": self._prices.find_price(name)}
-        endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name, mode="embedding")
+        endpoint = None if name.startswith(LITELLM_PREFIX) else choose_endpoint(name, mode="embedding")
         if endpoint is None:
             return LitellmEmbedder(name, **options)
         return DirectEmbedder(name, **options, endpoint=endpoint, connections=self._connections)
@@ -222,7 +222,7 @@ class ModelRegistry:
         return model.provider if isinstance(model, GuardedModel) else ""
 
     def find_address(self, name: str) -> str:
-        """Where its provider is asked; "" for models without one, and where none is known. Raises as `get`."""
+        """The address of its provider; "" if it has none or the address is unknown. Raises as `get`."""
         return find_address(name) if self.find_provider(name) else ""
 
     def has_faults(self, name: str) -> bool:
@@ -235,11 +235,17 @@ class ModelRegistry:
     def max_reply_seconds(self, name: str, timeout: float) -> float:
         """The longest time a model needs, in seconds: a guarded one may queue first. Raises as `get`.
 
-        That of a client is asked when it can be, and keeps its own time.
+        A client's model has no limit here: it is asked when its client is there, and keeps its own time.
         """
         if name == CLIENT:
             return math.inf
         return 2 * timeout if self.find_provider(name) else timeout
+
+    def find_limit(self, name: str, request: Request) -> int:
+        """The tokens of a reply that a model is asked for at most. Raises as `get`."""
+        model = unwrap_model(self.get(name))
+        inner = model.model if isinstance(model, GuardedModel) else None
+        return inner.find_limit(request) if isinstance(inner, ProviderModel) else request.max_tokens
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
         """Raises InvalidRequestError if the model cannot answer: its name, entry point or key is wrong."""
@@ -251,13 +257,13 @@ class ModelRegistry:
         if keys and not any(environ.get(key) for key in keys):
             problem = f"needs a key, and {keys[0]} is not set where the server runs"
             store = f"store it with `counterpoint keys set {provider}`"
-            why = f" {stored_keys.problem}" if stored_keys.problem else ""
+            store_problem = f" {stored_keys.problem}" if stored_keys.problem else ""
             raise KeyMissingError(
-                f"The model {name} {problem}. Set it there, {store}, or name other models.{why}"
+                f"The model {name} {problem}. Set it there, {store}, or name other models.{store_problem}"
             )
 
     async def check_known(self, names: Iterable[str]) -> None:
-        """Raises InvalidRequestError for a model of which it is known that no provider has it."""
+        """Raises InvalidRequestError for a model whose provider litellm does not know."""
         for name in names:
             model = unwrap_model(self.get(name))
             inner = model.model if isinstance(model, GuardedModel) else None
@@ -269,26 +275,26 @@ class ModelRegistry:
                 raise InvalidRequestError(error.detail) from None
             example = f'"{PROVIDERS[1].default_model}" or "ollama/llama3.3"'
             variable = f"{parse_provider(name)}_API_BASE".upper()
-            own = f", or set {variable} if it is a server of your own" if "/" in name else ""
+            server_hint = f", or set {variable} if it is a server of your own" if "/" in name else ""
             require(
                 is_known,
-                f'No provider is known for the model "{name}". Write PROVIDER/MODEL, as {example}{own}.',
+                f'No provider is known for the model "{name}". Write PROVIDER/MODEL, as {example}{server_hint}.',
             )
 
     def prepare(self, names: Iterable[str]) -> None:
         """Begin to load what these models need for their first call. Never raises: the call reports errors."""
-        for model in self._find_provider_models(names):
+        for model in self._list_provider_models(names):
             model.start_loading()
 
     def find_loading(self, names: Iterable[str]) -> str:
-        """The library that is being loaded, and that a call of one of these models waits for; "" if there is none."""
+        """The library that is being loaded and that one of these models needs; "" if there is none."""
         is_needed = is_importing() and any(
-            isinstance(model, LitellmModel) for model in self._find_provider_models(names)
+            isinstance(model, LitellmModel) for model in self._list_provider_models(names)
         )
         return "litellm" if is_needed else ""
 
-    def _find_provider_models(self, names: Iterable[str]) -> Iterator[ProviderModel]:
-        """Those of providers among these models, without names that lead nowhere."""
+    def _list_provider_models(self, names: Iterable[str]) -> Iterator[ProviderModel]:
+        """The models of providers among these names. Invalid names are skipped."""
         for name in names:
             with suppress(DebateError, ModelError):
                 model = unwrap_model(self.get(name))
@@ -297,7 +303,7 @@ class ModelRegistry:
 
 
 def unwrap_model(model: Model) -> Model:
-    """The model behind injected faults, and behind whoever measures its requests."""
+    """The model behind injected faults and measurements."""
     while isinstance(model, FaultyModel | WatchedModel):
         model = model.model
     return model
@@ -305,23 +311,23 @@ def unwrap_model(model: Model) -> Model:
 
 @dataclass(eq=False)
 class WatchedModel:
-    """A model each of whose replies is one request."""
+    """Measures a model that makes one request for each reply."""
 
     model: Model
     name: str
     watch: WatchAttempt
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        made = build_attempt(self.name, find_own_provider(self.name), request)
-        with self.watch(made):
+        attempt = build_attempt(self.name, name_provider(self.name), request)
+        with self.watch(attempt):
             reply = await self.model.reply(request, on_text)
             if isinstance(reply, Reply):  # code of users may return anything
-                made.usage, made.finish_reason = reply.usage, "length" if reply.cut else "stop"
+                attempt.usage, attempt.finish_reason = reply.usage, "length" if reply.cut else "stop"
             return reply
 
 
-def find_own_provider(name: str) -> str:
-    """Who answers for a model that no provider has."""
+def name_provider(name: str) -> str:
+    """The provider that measurements name for a model without one."""
     plain = unwrap_faulty_name(name)
     return "scripted" if is_scripted(plain) else plain if plain in ("local", CLIENT) else "own"
 
@@ -333,30 +339,30 @@ class CallerModel:
         raise ModelError("bad_request", f"{request.seat} speaks for itself, with `submit_turn`.")
 
 
-def find_default_models(
+def choose_default_models(
     configured: Sequence[str], environ: Mapping[str, str], debater_models: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The models of a debate that names none: `configured`, one of each family whose key is set, or `local`.
+    """The models of a debate that names none: `configured`, one of each provider whose key is set, or `local`.
 
     configured: the value of COUNTERPOINT_MODELS.
-    debater_models: one for each debater, "" for none. They come before `local`, which is no better judge.
+    debater_models: one for each debater, "" for none. They win over `local`, which is no better judge.
     Raises NoModelError if there is none.
     """
     has_key = [any(environ.get(key) for key in provider.key_variables) for provider in PROVIDERS]
-    found = tuple(configured) or tuple(row.default_model for row in compress(PROVIDERS, has_key))
-    if not found and all(debater_models):
-        found = tuple(debater_models)
-    if not found and not embedded.is_available():
+    names = tuple(configured) or tuple(row.default_model for row in compress(PROVIDERS, has_key))
+    if not names and all(debater_models):
+        names = tuple(debater_models)
+    if not names and not embedded.is_available():
         raise NoModelError
-    return found or ("local",)
+    return names or ("local",)
 
 
-def find_provider_of(name: str) -> str:
-    """Whose limits a name counts towards. litellm accepts names without a provider for OpenAI and Anthropic models."""
+def choose_provider(name: str) -> str:
+    """The provider whose limits a name counts towards. litellm takes OpenAI and Anthropic models without a provider."""
     plain = name.removeprefix(LITELLM_PREFIX)
     return parse_provider(plain) if "/" in plain else family(name)
 
 
 def family(name: str) -> str:
-    """Who trained the model behind any injected faults. Two models of one family count as one voice."""
+    """The family of a model (who trained it), behind any injected faults. Models of one family count as one voice."""
     return find_family(unwrap_faulty_name(name))

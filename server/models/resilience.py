@@ -1,9 +1,9 @@
-"""What all debates of a process share about providers: concurrency limits, cooldowns, circuit breakers.
+"""What the debates of a process share about providers: concurrency limits, cooldowns, circuit breakers.
 
-A request first acquires its provider's limit, then the process's, and holds both during its retries: a
-failing provider gets fewer requests, not more. Waiting does not count towards the reply's timeout, and lasts at most
-as long again. A request that the provider refuses because of too many (429) gives its place back, and is repeated
-when it gets another one, after the time that the provider asked for.
+A request first takes a place in its provider's limit, then one in the limit of the process, and holds both during its
+retries: a failing provider gets fewer requests, not more. The wait for a place does not count towards the reply's
+timeout, and lasts at most as long again. A request that the provider refuses with 429 gives its places back. It is
+repeated when it gets another place, after the time that the provider asked for.
 
 Each model has a circuit breaker:
 
@@ -32,15 +32,17 @@ from server.models.embeddings import Embedder, Embeddings
 
 CONCURRENCY = 256
 
-MAX_REFUSALS = 8  # of a request, each followed by a longer pause
-REFUSAL_PAUSE, MAX_REFUSAL_PAUSE = 0.05, 5.0  # seconds: after the first, and at most
+MAX_REFUSALS = 8  # of one request; the pause after each doubles
+REFUSAL_PAUSE, MAX_REFUSAL_PAUSE = 0.05, 5.0  # seconds
 
 MAX_COOLDOWN = 60.0  # seconds: the upper limit for a provider's Retry-After
 FAILURE_THRESHOLD = 5  # consecutive failures, each after its own retries, that open the breaker
 OPEN_SECONDS = 30.0
 MAX_OPEN_SECONDS = 300.0
-MIN_COUNTED_TIMEOUT = 10.0  # seconds: shorter ones say more about the debate than the model
-REFUSED_KEY_SECONDS = 10.0  # after that one may ask again: providers lock out clients that repeat bad keys
+MIN_COUNTED_TIMEOUT = 10.0  # seconds: a shorter timeout says more about the debate than about the model
+REFUSED_KEY_SECONDS = (
+    10.0  # without requests after a refused key: providers lock out clients that repeat bad keys
+)
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
@@ -64,7 +66,7 @@ class Cooldown:
 class Guard:
     """The limits, cooldowns and clock of a process.
 
-    `provider_concurrency`: 0 for limits that adapt. `share`: what the process has of the limits of providers.
+    `provider_concurrency`: 0 for limits that adapt. `share`: the part of each provider's limit that the process has.
     """
 
     concurrency: int = CONCURRENCY
@@ -76,14 +78,14 @@ class Guard:
     _cooldowns: dict[str, Cooldown] = field(default_factory=dict)
 
     def limit(self, provider: str) -> ConcurrencyLimit:
-        """The places for requests to a provider; to all of them for ""."""
+        """The limit of requests to a provider; "" for the limit of all requests of the process."""
         if provider not in self._limits:
-            fixed = self.provider_concurrency if provider else self.concurrency
-            self._limits[provider] = ConcurrencyLimit(fixed, self.now, self.share if provider else WHOLE)
+            limit = self.provider_concurrency if provider else self.concurrency
+            self._limits[provider] = ConcurrencyLimit(limit, self.now, self.share if provider else WHOLE)
         return self._limits[provider]
 
     def set_share(self, share: Share) -> None:
-        """Have another part of each provider's limit from now on."""
+        """Use another part of each provider's limit from now on."""
         if share != self.share:
             self.share = share
             for provider, limit in self._limits.items():
@@ -99,7 +101,7 @@ A = TypeVar("A")
 
 @dataclass(eq=False)
 class Guarded:
-    """Requests to a model: behind its provider's limit and cooldown, the process's limit, and a breaker of its own."""
+    """Sends requests to a model within the limits of its provider and of the process, its cooldown and its breaker."""
 
     name: str
     provider: str
@@ -112,12 +114,12 @@ class Guarded:
     async def request(
         self,
         send: Callable[[], Awaitable[A]],
-        timeout: float,  # noqa: ASYNC109  (of `send`)
+        timeout: float,  # noqa: ASYNC109  (that `send` keeps itself)
         group: str = "",
     ) -> tuple[A, int]:
-        """(what `send` returns, the attempts of its calls before that one). Raises ModelError as `send` does.
+        """(what `send` returns, the attempts of its earlier, refused calls). Raises ModelError as `send` does.
 
-        `timeout`: the seconds that `send` takes at most, and the time to wait before it.
+        `timeout`: seconds that `send` takes at most; the wait before it lasts at most as long again.
         """
         guard, deadline = self.guard, self.guard.now() + timeout
         self._breaker.check(group)
@@ -137,12 +139,12 @@ class Guarded:
             await guard.sleep(pause)
 
     async def _send(self, send: Callable[[], Awaitable[A]], place: "_Place") -> A:
-        """Send once both limits have a place. Raises ModelError, also where none becomes free in time."""
+        """Send once both limits have a place. Raises ModelError, also if no place becomes free in time."""
         guard, limit = self.guard, self.guard.limit(self.provider)
         places = f"requests to {self.provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
         async with self._acquire(limit, places, place) as generation:
-            # Before the second limit, which other providers can use meanwhile; and again after it, because
-            # the cooldown may have been extended.
+            # Wait before the second limit is taken, so that other providers can use it meanwhile; and again after it,
+            # because the cooldown may have been extended.
             await self._wait_for_cooldown(place.deadline)
             places = "requests of this server (COUNTERPOINT_CONCURRENCY)"
             async with self._acquire(guard.limit(""), places, replace(place, was_refused=False)):
@@ -172,24 +174,24 @@ class Guarded:
             limit.release()
 
     async def _wait_for_cooldown(self, deadline: float) -> None:
-        while left := self._check_cooldown(deadline):  # it may be extended meanwhile
-            await self.guard.sleep(left)
+        while seconds := self._check_cooldown(deadline):  # it may be extended meanwhile
+            await self.guard.sleep(seconds)
 
     def _check_cooldown(self, deadline: float) -> float:
-        """The seconds until it is over. Raises ModelError if that is after the deadline."""
-        left = self._cooldown.seconds_left()
-        if left and left > deadline - self.guard.now():
-            request = f"asks to be left alone for {format_seconds(left)}"
+        """The seconds until the cooldown is over. Raises ModelError if that is after the deadline."""
+        seconds = self._cooldown.seconds_left()
+        if seconds and seconds > deadline - self.guard.now():
+            request = f"asks to be left alone for {format_seconds(seconds)}"
             reason = f"{self.provider} limits the rate of requests and {request}"
             raise ModelError("rate_limited", f"{self.name} was not asked: {reason}.", attempts=0)
-        return left
+        return seconds
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Who waits for a place among the requests in flight, and until when."""
+    """A request that waits for a place: for whom, and until when."""
 
-    timeout: float  # seconds for the answer, once it has one
+    timeout: float  # seconds for the answer, once it has a place
     deadline: float
     group: str
     was_refused: bool
@@ -223,8 +225,8 @@ class GuardedEmbedder:
 
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
         send = partial(self.embedder.embed, texts, timeout)
-        found, attempts = await self._guarded.request(send, timeout)
-        return found._replace(usage=add_attempts(found.usage, attempts))
+        embeddings, attempts = await self._guarded.request(send, timeout)
+        return embeddings._replace(usage=add_attempts(embeddings.usage, attempts))
 
 
 def add_attempts(usage: Usage, attempts: int) -> Usage:
@@ -235,8 +237,8 @@ def add_attempts(usage: Usage, attempts: int) -> Usage:
 class _CircuitBreaker:
     """The breaker of one model, and a short memory for a refused key.
 
-    A refusal counts for the debate (`group`) that met it: a key may have been mended since, and the next debate is to
-    find that out. An answer to anybody shows that the key is good.
+    A refused key blocks only the debate (`group`) that met it: the key may have been corrected since, and the next
+    debate should find that out. An answer to any debate shows that the key is good.
     """
 
     name: str
@@ -246,23 +248,23 @@ class _CircuitBreaker:
     open_seconds: float = OPEN_SECONDS
     open_until: float | None = None
     is_probing: bool = False
-    key_errors: dict[str, tuple[str, float]] = field(default_factory=dict)  # by group: the last, until when
+    key_errors: dict[str, tuple[str, float]] = field(default_factory=dict)  # by group: (text, blocked until)
 
     def check(self, group: str) -> None:
         """Raises ModelError if the model should not be called now."""
         now = self.now()
-        detail, until = self.key_errors.get(group, ("", 0.0))
-        if now < until:
+        detail, blocked_until = self.key_errors.get(group, ("", 0.0))
+        if now < blocked_until:
             raise ModelError("unauthorized", detail, attempts=0)
         if self.open_until is None:
             return
         count = f"{self.failures} times in a row (last: {self.last_cause})"
-        failed = f"{self.name} was not asked: it failed {count}"
+        refusal = f"{self.name} was not asked: it failed {count}"
         if self.is_probing:
-            raise ModelError("unavailable", f"{failed}, and one request is trying it now.", attempts=0)
+            raise ModelError("unavailable", f"{refusal}, and one request is trying it now.", attempts=0)
         if now < self.open_until:
-            again = f"{failed} and is tried again in {format_seconds(self.open_until - now)}."
-            raise ModelError("unavailable", again, attempts=0)
+            text = f"{refusal} and is tried again in {format_seconds(self.open_until - now)}."
+            raise ModelError("unavailable", text, attempts=0)
 
     @contextmanager
     def watch_request(self, timeout: float, group: str) -> Iterator[None]:
@@ -273,7 +275,7 @@ class _CircuitBreaker:
             yield
         except ModelError as error:
             if error.cause == "unauthorized":
-                self._keep_key_error(group, error.detail)
+                self._remember_key_error(group, error.detail)
             if error.cause not in ("unavailable", "timeout", "crashed"):
                 self._close()
             elif error.cause == "unavailable" or (
@@ -288,9 +290,9 @@ class _CircuitBreaker:
             if probe:
                 self.is_probing = False
 
-    def _keep_key_error(self, group: str, detail: str) -> None:
+    def _remember_key_error(self, group: str, detail: str) -> None:
         now = self.now()
-        self.key_errors = {one: kept for one, kept in self.key_errors.items() if now < kept[1]}
+        self.key_errors = {name: row for name, row in self.key_errors.items() if now < row[1]}
         self.key_errors[group] = detail, now + REFUSED_KEY_SECONDS
 
     def _count_failure(self, cause: str, *, is_probe: bool) -> None:
@@ -309,5 +311,5 @@ class _CircuitBreaker:
 
 
 def format_seconds(duration: float) -> str:
-    whole = max(1, math.ceil(duration))
-    return "a second" if whole == 1 else f"{whole} seconds"
+    seconds = max(1, math.ceil(duration))
+    return "a second" if seconds == 1 else f"{seconds} seconds"

@@ -1,7 +1,7 @@
 """Research: tools of other MCP servers that seats of a debate may call.
 
-The servers are those of the settings. A server is started, or connected to, when it is first needed, and
-kept. Its failures are recorded as results that the model sees; they never stop a debate.
+The servers are those of the settings. A server is started, or connected to, when it is first needed, and stays
+connected. Its failures are recorded as results that the model sees; they never stop a debate.
 """
 
 import logging
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MAX_LIST_AGE = 30.0  # seconds after which a server is asked again for its list of tools
 RETRY_DELAY = 30.0
-"""Seconds after which a server that never worked is tried again: not every call is to wait for it."""
+"""Seconds after which a server that never worked is tried again, so that not every call waits for it."""
 
 MAX_ARGUMENTS_LENGTH = 4_000
 MAX_FUNCTIONS = 32
@@ -50,10 +50,9 @@ class ToolResult:
 
 
 class Research:
-    """One for each process: `async with Research(settings.mcp_servers) as research`.
+    """The research servers of a process: `async with Research(settings.mcp_servers) as research`.
 
-    `names` always are the tools that a debate asks for: "NAME" for all tools of a server that the settings
-    allow, "NAME/tool" for one of them.
+    `names` are the tools that a debate asks for: "NAME" for all allowed tools of a server, "NAME/tool" for one of them.
     """
 
     def __init__(self, servers: Mapping[str, ResearchServer], *, retry_delay: float = RETRY_DELAY) -> None:
@@ -65,7 +64,7 @@ class Research:
         self.closed = False
 
     async def __aenter__(self) -> Self:
-        """Starts no server yet."""
+        """No server is started yet."""
         await self.tasks.__aenter__()
         return self
 
@@ -77,22 +76,23 @@ class Research:
     def check(self, names: Sequence[str], *, for_debater: bool = False) -> None:
         """Check names against the settings; the servers themselves are not asked.
 
-        Raises:
-            InvalidRequestError: a name is not in the settings, or not allowed for debaters.
+        Raises InvalidRequestError for a name that is not in the settings, or not allowed for debaters.
         """
         for name in names:
             server_name, slash, tool = name.partition("/")
             server = self.servers.get(server_name)
             if server is None:
-                known = ", ".join(sorted(self.servers))
+                listing = ", ".join(sorted(self.servers))
                 hint = (
-                    f"Configured: {known}" if known else "None is configured: see mcpServers in the settings"
+                    f"Configured: {listing}"
+                    if listing
+                    else "None is configured: see mcpServers in the settings"
                 )
                 raise InvalidRequestError(f"There is no research server {server_name[:60]!r}. {hint}.")
             if slash and not (tool and server.is_tool_allowed(tool)):
-                allowed = "NAME or NAME/tool" if server.tools is None else ", ".join(server.tools) or "none"
+                tools = "NAME or NAME/tool" if server.tools is None else ", ".join(server.tools) or "none"
                 raise InvalidRequestError(
-                    f"The research server {server_name} has no allowed tool {tool[:60]!r}. Allowed: {allowed}."
+                    f"The research server {server_name} has no allowed tool {tool[:60]!r}. Allowed: {tools}."
                 )
             if for_debater and not server.debaters:
                 raise InvalidRequestError(
@@ -101,21 +101,21 @@ class Research:
                 )
 
     async def list_functions(self, names: Sequence[str]) -> tuple[Function, ...]:
-        """The tools that these servers offer now, as functions. `find_problems` tells what is missing."""
-        return tuple(function for function, _ in (await self.find_functions(names)).values())
+        """The tools that these servers offer now, as functions. `find_problems` says what is missing."""
+        return tuple(function for function, _ in (await self.load_functions(names)).values())
 
-    async def find_functions(self, names: Sequence[str]) -> dict[str, tuple[Function, str]]:
-        """The first 32 tools as functions with unique names that providers accept, with their "server/tool"."""
-        found = dict.fromkeys(name.partition("/")[0] for name in names)
-        servers = [server for server in found if server in self.servers]
+    async def load_functions(self, names: Sequence[str]) -> dict[str, tuple[Function, str]]:
+        """(function, "server/tool") by a unique name that providers accept, for the first 32 tools."""
+        server_names = dict.fromkeys(name.partition("/")[0] for name in names)
+        servers = [server for server in server_names if server in self.servers]
         async with anyio.create_task_group() as tasks:
             for server in servers:
                 tasks.start_soon(self.get_connection, server)
         connections = [(server, self.connections[server]) for server in servers]
-        tools = [(server, tool) for server, it in connections if not it.has_ended for tool in it.tools]
-        asked = [each for each in tools if each[0] in names or f"{each[0]}/{each[1].name}" in names]
+        tools = [(server, tool) for server, c in connections if not c.has_ended for tool in c.tools]
+        wanted_tools = [row for row in tools if row[0] in names or f"{row[0]}/{row[1].name}" in names]
         functions: dict[str, tuple[Function, str]] = {}
-        for server, tool in asked[:MAX_FUNCTIONS]:
+        for server, tool in wanted_tools[:MAX_FUNCTIONS]:
             plain = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool.name}")
             name, count = plain[:MAX_FUNCTION_NAME_LENGTH], 1
             while name in functions:
@@ -125,7 +125,7 @@ class Research:
         return functions
 
     def find_problems(self, names: Sequence[str]) -> tuple[str, ...]:
-        """A sentence for each of these that could not be used when it was last tried."""
+        """A sentence for each server or tool that could not be used when it was last tried."""
         problems: dict[str, None] = {}
         for name in names:
             server, _, tool = name.partition("/")
@@ -139,11 +139,11 @@ class Research:
         return tuple(problems)
 
     async def look_up(self, call: FunctionCall, names: Sequence[str]) -> Lookup:
-        """Make the call that a model asked for. Raises nothing: failures are in the result."""
+        """Make the call that a model asked for. It never raises: failures are in the result."""
         start = anyio.current_time()
         path = collapse_whitespace(clean(call.name))[:MAX_NAME_LENGTH]
         try:
-            functions = await self.find_functions(names)
+            functions = await self.load_functions(names)
             if call.name in functions:
                 _, path = functions[call.name]
                 result = await self.call_tool(path, call)

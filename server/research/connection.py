@@ -1,4 +1,4 @@
-"""A connection to one MCP server, owned by one task; tools and results in a form fit for models."""
+"""A connection to one MCP server, owned by one task. Its tools and results are converted for models."""
 
 import json
 import math
@@ -52,14 +52,14 @@ class Connection:
                 # Some servers of the older protocol exit at the first method they do not know.
                 self.problem, self.exited = "", anyio.Event()
                 await self.stay_connected("legacy")
-        except Exception as error:  # noqa: BLE001  (whatever it is, the server cannot be used)
+        except Exception as error:  # noqa: BLE001  (whatever the error, the server cannot be used)
             self.mark_ended(self.describe(error))
         finally:
             self.mark_ended("the connection was closed")
             self.closed.set()
 
     async def stay_connected(self, mode: Literal["auto", "legacy"]) -> None:
-        """Returns early when the server exits during the handshake."""
+        """Connect, and stay until the connection ends. Returns early if the server exits during the handshake."""
         server, limit = self.server, self.server.timeout
         if server.command:
             transport = transports.open_stdio_transport(server, self.handle_exit)
@@ -74,7 +74,7 @@ class Connection:
                     self.opened.set()
                     await self.exited.wait()
             except Exception:
-                if not self.exited.is_set():  # otherwise a consequence of the exit
+                if not self.exited.is_set():  # otherwise the error is a consequence of the exit
                     raise
         if self.scope.cancelled_caught:
             self.mark_ended(f"it did not answer within {limit:g} s")
@@ -105,8 +105,8 @@ class Connection:
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             page = await client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-            allowed = (tool for tool in page.tools if self.server.is_tool_allowed(tool.name))
-            tools += filter(None, map(build_function, allowed))
+            allowed_tools = (tool for tool in page.tools if self.server.is_tool_allowed(tool.name))
+            tools += filter(None, map(build_function, allowed_tools))
             cursor = page.next_cursor
             if not cursor or len(tools) > MAX_TOOLS:
                 break
@@ -114,7 +114,7 @@ class Connection:
         self.listed_at = anyio.current_time()
 
     async def refresh(self, max_age: float) -> None:
-        """List the tools again if the list is older than `max_age` seconds. Raises nothing."""
+        """List the tools again if the list is older than `max_age` seconds. It never raises."""
         try:
             if self.client and anyio.current_time() - self.listed_at >= max_age:
                 with anyio.fail_after(self.server.timeout):
@@ -123,14 +123,14 @@ class Connection:
             self.drop(self.describe(error))
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
-        """Call a tool. Raises nothing; a call that times out ends the connection."""
+        """Call a tool. It never raises; a call that times out ends the connection."""
         if self.client is None:
             return ToolResult(error=self.problem)
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=arguments))
         try:
             with anyio.fail_after(self.server.timeout):
-                # Not `client.call_tool`: it validates results against the server's own schema, and a
-                # pattern in that can keep the whole process busy.
+                # Not `client.call_tool`: it validates results against the server's own schema, and a pattern in the
+                # schema can block the whole process.
                 result = await self.client.session.send_request(request, _RESULT_ADAPTER)
         except TimeoutError:
             self.drop("the connection was closed after a call that took too long")
@@ -142,7 +142,7 @@ class Connection:
                     await self.closed.wait()
                 self.drop("the connection to it broke")
                 return ToolResult(error=f"the call failed: {self.problem}")
-            if error.code == types.INVALID_REQUEST or self.http_status:  # as after the end of a session
+            if error.code == types.INVALID_REQUEST or self.http_status:  # the session may have ended
                 self.drop("the connection was closed after a rejected request")
             return ToolResult(error=f"the server rejected the call: {self.describe(error)}")
         except Exception as error:  # noqa: BLE001  (the model gets it as the result)
@@ -189,17 +189,17 @@ def parse_result(result: CallResult) -> ToolResult:
     if isinstance(result, types.InputRequiredResult):
         return ToolResult(error="the tool asks for input, which research tools do not get")
     parts = result.content
-    whole = "\n\n".join(part.text for part in parts if isinstance(part, types.TextContent) and part.text)
-    if not whole and result.structured_content is not None:
-        whole = json.dumps(result.structured_content, ensure_ascii=False)
+    all_text = "\n\n".join(part.text for part in parts if isinstance(part, types.TextContent) and part.text)
+    if not all_text and result.structured_content is not None:
+        all_text = json.dumps(result.structured_content, ensure_ascii=False)
     if result.is_error:
-        reason = format_error_text(whole)
+        reason = format_error_text(all_text)
         return ToolResult(error=f"the tool failed{f': {reason}' if reason else ' without a reason'}")
-    if not whole and (kinds := " and ".join(sorted({part.type for part in parts} - {"text"}))):
+    if not all_text and (kinds := " and ".join(sorted({part.type for part in parts} - {"text"}))):
         return ToolResult(error=f"the tool returned {kinds}, and no text")
-    # Cut before cleaning, which takes time, and after: a secret may begin before the final cut.
-    text = redact(clean(whole[: 4 * MAX_RESULT_LENGTH]))
-    is_cut = len(text) > MAX_RESULT_LENGTH or len(whole) > 4 * MAX_RESULT_LENGTH
+    # Cut twice: before cleaning, which is slow, and after it, so that no cut splits a secret before it is redacted.
+    text = redact(clean(all_text[: 4 * MAX_RESULT_LENGTH]))
+    is_cut = len(text) > MAX_RESULT_LENGTH or len(all_text) > 4 * MAX_RESULT_LENGTH
     return ToolResult(text[:MAX_RESULT_LENGTH], cut=is_cut)
 
 

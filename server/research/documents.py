@@ -1,4 +1,4 @@
-"""Files as documents: text as it is, PDF with the numbers of its pages, HTML as a reader sees it."""
+"""Reads files as documents: text as it is, PDF with page numbers, HTML as a reader sees it."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,14 +8,13 @@ from server.debate.facts.errors import InvalidRequestError
 
 class DocumentText(NamedTuple):
     text: str
-    unseen: int = 0  # passages of a web page that a reader would not see, which the text leaves out
+    unseen: int = 0  # hidden passages of a web page, which the text leaves out
 
 
 def read_document(path: Path) -> DocumentText:
-    """The text of a file. The pages of a PDF begin with a line such as "[page 12]".
+    """The text of a file. Each page of a PDF begins with a line such as "[page 12]".
 
-    Raises:
-        InvalidRequestError: it is no text, shows none, or its library is not installed.
+    Raises InvalidRequestError if the file is not text, shows no text, or needs a library that is not installed.
     """
     if path.suffix.casefold() == ".pdf":
         return DocumentText(read_pdf(path))

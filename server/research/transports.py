@@ -1,10 +1,10 @@
 """The message streams of an MCP server for the SDK's client, with limits on what the server may send.
 
-The SDK's `stdio_client` hides the process and the bytes it reads, so four promises cannot be kept on top
-of it: messages and unsolicited output have a limit (it buffers a line of any length), output that is no
-message is skipped silently (it logs a traceback for each line), an error names the child's exit code, and
-a child with all it started is gone within a second (it waits up to four, and spares children of a child
-that exits by itself). Starting and killing are the SDK's, and so is streamable HTTP.
+The SDK's `stdio_client` hides the process and its bytes, so four promises cannot be built on top of it:
+messages and unsolicited output have a limit (it buffers a line of any length); output that is no message is
+skipped silently (it logs a traceback for each line); an error names the child's exit code; a child is gone with
+its own children within a second (it waits up to four, and spares the children of a child that exits by itself).
+Starting and killing processes is left to the SDK, and so is streamable HTTP.
 """
 
 import json
@@ -35,12 +35,12 @@ MAX_UNSOLICITED_BYTES = 50_000_000
 MAX_UNSOLICITED_REQUESTS = 1000
 """Limits on what a child sends after one request of ours: replies, logs, progress, invalid lines."""
 
-LINE_COST = 256  # bytes counted for each line besides its own: handling a short line takes time, too
+LINE_COST = 256  # bytes added to the size of each line: handling even a short line takes time
 EXIT_TIMEOUT = 0.25  # seconds in which a child may exit after its stdin or stdout is closed
 KILL_TIMEOUT = 0.2  # seconds between SIGTERM and SIGKILL, and between SIGKILL and giving up
 POLL_INTERVAL = 0.01
 QUEUE_SIZE = 64
-HTTP_TIMEOUT = httpx2.Timeout(30, read=300)  # seconds; each call has its own limit besides
+HTTP_TIMEOUT = httpx2.Timeout(30, read=300)  # seconds; each call also has a limit of its own
 BROKEN_STREAM_ERRORS = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 Target = ObjectSendStream[SessionMessage | Exception]
@@ -89,7 +89,7 @@ async def open_http_transport(
         )
 
     client = httpx2.AsyncClient(
-        # Compressed bytes can become a thousand times as many, past any limit on what is received.
+        # Compressed bytes can expand a thousandfold, past any limit on what is received.
         headers={"Accept-Encoding": "identity"} | server.headers,
         timeout=HTTP_TIMEOUT,
         event_hooks={"response": [check_response]},
@@ -109,9 +109,7 @@ async def open_stdio_transport(
     """Start a child process and yield its message streams; leaving ends it and all it started.
 
     on_exit: called once, with the reason, when the child exits or breaks by itself: "it ended (exit code 1)".
-
-    Raises:
-        OSError: the process cannot be started.
+    Raises OSError if the process cannot be started.
     """
     with anyio.CancelScope(shield=True):  # a cancelled start would leave a process without an owner
         child = Child(await start_process(server))
@@ -176,7 +174,7 @@ class Child:
             on_exit(reason)
 
     async def forward_line(self, line: bytes, target: Target) -> None:
-        """Pass on a message. Notifications, which nothing uses, and greetings and warnings are dropped."""
+        """Forward a message. Notifications, which nothing uses, and lines that are no messages are dropped."""
         message = None
         if line.lstrip().startswith(b"{"):
             with suppress(ValidationError):
@@ -189,7 +187,7 @@ class Child:
             await target.send(message)
 
     async def write_input(self, source: ObjectReceiveStream[SessionMessage]) -> None:
-        """Send the client's messages. A child that is gone is noticed by the reader."""
+        """Send the client's messages. If the child is gone, the reader notices it."""
         with suppress(*BROKEN_STREAM_ERRORS):
             async for message in source:
                 if isinstance(message.message, JSONRPCRequest):

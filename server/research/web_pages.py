@@ -1,4 +1,4 @@
-"""Web pages as text: what a reader sees, a block in a line, headings as in Markdown."""
+"""Web pages as text: what a reader sees, one line for each block, headings as in Markdown."""
 
 import re
 from collections import Counter
@@ -12,8 +12,8 @@ from cssselect2 import ElementWrapper
 from server.debate.facts.errors import require
 from server.research.page_styles import PageStyles, Style
 
-MOST_NESTED = 512
-"""Elements in one another, as in browsers: the parser takes the square of it."""
+MAX_NESTING = 512
+"""The deepest nesting of elements, as in browsers: the parser's time grows with its square."""
 
 _BLOCKS = frozenset(
     "address article aside blockquote br dd div dl dt fieldset figure footer form header hr li main nav ol p pre "  # noqa: SIM905
@@ -32,7 +32,7 @@ _UNCLOSED = frozenset(
 
 class Page(NamedTuple):
     text: str
-    unseen: int  # passages that a reader of the page would not see, which the text leaves out
+    unseen: int  # hidden passages, which the text leaves out
 
 
 class _Text(NamedTuple):
@@ -49,36 +49,36 @@ class _Open(NamedTuple):
 
 
 def read_page(source: str) -> Page:
-    """Raises InvalidRequestError for a page that is nested too deeply."""
+    """The visible text of a page. Raises InvalidRequestError if the page is nested too deeply."""
     check_depth(source)
     root = tinyhtml5.parse(source, namespace_html_elements=False, scripting=True)
-    shown, hidden = list[str](), set[int]()
+    visible_pieces, hidden_elements = list[str](), set[int]()
     for piece in walk(root):
         if piece.hidden_in is None:
-            shown.append(piece.text)
+            visible_pieces.append(piece.text)
         elif piece.text.strip():
-            hidden.add(id(piece.hidden_in))
-    lines = (" ".join(line.split()) for line in "".join(shown).split("\n"))
-    return Page("\n".join(line for line in lines if line), len(hidden))
+            hidden_elements.add(id(piece.hidden_in))
+    lines = (" ".join(line.split()) for line in "".join(visible_pieces).split("\n"))
+    return Page("\n".join(line for line in lines if line), len(hidden_elements))
 
 
 def check_depth(source: str) -> None:
-    opened, depth = Counter[str](), 0
+    open_counts, depth = Counter[str](), 0
     for tag in _TAG.finditer(source):
         name = tag[2].casefold()
-        if name in _UNCLOSED or (tag[1] and not opened[name]):
+        if name in _UNCLOSED or (tag[1] and not open_counts[name]):
             continue
         change = -1 if tag[1] else 1
-        opened[name] += change
+        open_counts[name] += change
         depth += change
         require(
-            depth <= MOST_NESTED,
-            f"The page nests more than {MOST_NESTED} elements in one another. Save it as text, and pass that.",
+            depth <= MAX_NESTING,
+            f"The page nests more than {MAX_NESTING} elements in one another. Save it as text, and pass that.",
         )
 
 
 def walk(root: Element) -> Iterator[_Text]:
-    """The text of a page, piece by piece. Without recursion: pages may be nested deeply."""
+    """The text of a page, piece by piece. It uses no recursion, because pages may be nested deeply."""
     styles = PageStyles(root)
     waiting: list[_Text | _Open] = [_Open(ElementWrapper.from_html_root(root), styles.root, None)]
     while waiting:

@@ -35,17 +35,17 @@ class AttemptWatch:
     started: float = field(init=False)
 
     def __enter__(self) -> None:
-        made = self.attempt
-        model = build_model_name(made.model)
+        attempt = self.attempt
+        model = build_model_name(attempt.model)
         self.labels = {
-            "gen_ai.operation.name": made.operation,
-            "gen_ai.provider.name": build_provider_name(made.provider),
+            "gen_ai.operation.name": attempt.operation,
+            "gen_ai.provider.name": build_provider_name(attempt.provider),
             "gen_ai.request.model": model,
         }
         attributes: Attributes = {**self.labels, **self.more}
-        if made.max_tokens:
-            attributes["gen_ai.request.max_tokens"] = made.max_tokens
-        name = f"{made.operation} {model}"
+        if attempt.max_tokens:
+            attributes["gen_ai.request.max_tokens"] = attempt.max_tokens
+        name = f"{attempt.operation} {model}"
         self.span = self.tracer.start_span(name, self.parent, SpanKind.CLIENT, attributes)
         self.labels["gen_ai.request.model"] = self.instruments.models.find(model)
         self.started = perf_counter()

@@ -36,8 +36,8 @@ from server.telemetry.attempts import AttemptWatch, Attributes, find_cause
 from server.telemetry.instruments import Instruments
 from server.telemetry.labels import build_seat_name
 from server.telemetry.root_ids import derive_ids, next_ids
-from storage.contract.errors import StorageError
-from storage.contract.outbox import Outbox
+from storage.errors import StorageError
+from storage.outbox import Outbox
 
 NAME = "invoke_workflow debate"
 QUEUE_INTERVAL = 2.0  # seconds between looks at the queue of the hooks
@@ -87,7 +87,7 @@ class DebateTracer:
     @contextmanager
     def watch_run(self, run: Run) -> Iterator[None]:
         """Around all that this process does for a debate while it has its lease."""
-        snapshot, started = run.snapshot, perf_counter()
+        snapshot, start_time = run.snapshot, perf_counter()
         is_first = snapshot.id not in self._known and not has_begun(snapshot)
         if is_taken_over(snapshot, self._known.get(snapshot.id)):
             self._instruments.takeovers.add(1)
@@ -109,17 +109,17 @@ class DebateTracer:
             del self._stretches[snapshot.id]
             self._remember(run.snapshot)
             self._instruments.running.add(-1)
-            self._end_root(span, run.snapshot, error, perf_counter() - started)
+            self._end_root(span, run.snapshot, error, perf_counter() - start_time)
 
     def _start_root(self, snapshot: DebateSnapshot, *, is_first: bool) -> Span:
         setup, ids = snapshot.debate.setup, derive_ids(snapshot.id)
-        asked = get_current_span().get_span_context()  # of the request in which the engine began this
-        known = [asked] if asked.is_valid else []
+        request_span = get_current_span().get_span_context()  # of the request in which the engine began this
+        spans = [request_span] if request_span.is_valid else []
         if not is_first:
-            known.append(SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+            spans.append(SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
         if setup.forked_from:
             parent = derive_ids(setup.forked_from)
-            known.append(SpanContext(*parent, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+            spans.append(SpanContext(*parent, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": "debate",
@@ -131,7 +131,7 @@ class DebateTracer:
         token = next_ids.set(ids if is_first else None)
         try:
             return self._tracer.start_span(
-                NAME, Context(), attributes=attributes, links=[Link(one) for one in known]
+                NAME, Context(), attributes=attributes, links=[Link(span) for span in spans]
             )
         finally:
             next_ids.reset(token)
@@ -206,17 +206,17 @@ def build_format_name(name: str) -> str:
 
 def has_begun(snapshot: DebateSnapshot) -> bool:
     """Whether a debate has entries beside those that it was opened with."""
-    inherited = snapshot.debate.setup.forked_at_round
+    inherited_rounds = snapshot.debate.setup.forked_at_round
     rounds = (getattr(entry.event, "round", 0) for entry in snapshot.entries[1:])
-    return any(not inherited or number > inherited for number in rounds)
+    return any(not inherited_rounds or number > inherited_rounds for number in rounds)
 
 
-def is_taken_over(snapshot: DebateSnapshot, known: int | None) -> bool:
+def is_taken_over(snapshot: DebateSnapshot, entry_count: int | None) -> bool:
     """Whether another process was in the middle of this debate: nobody has asked for its next step.
 
-    `known`: how many entries it had when this process last ran it.
+    `entry_count`: how many entries it had when this process last ran it.
     """
-    last = snapshot.entries[-1]
-    is_asked_for = last.actor != SYSTEM_ACTOR or last.event.kind == "resumed"
+    head = snapshot.entries[-1]
+    is_asked_for = head.actor != SYSTEM_ACTOR or head.event.kind == "resumed"
     is_under_way = snapshot.is_unattended and has_begun(snapshot)
-    return is_under_way and not is_asked_for and known != len(snapshot.entries)
+    return is_under_way and not is_asked_for and entry_count != len(snapshot.entries)

@@ -54,8 +54,8 @@ class SafeSpanExporter(OTLPSpanExporter):
         self._names, self._outage = names, Outage("traces")
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        shown = [clean for span in spans if (clean := self._clean(span))]
-        result = super().export(shown) if shown else SpanExportResult.SUCCESS
+        clean_spans = [clean for span in spans if (clean := self._clean(span))]
+        result = super().export(clean_spans) if clean_spans else SpanExportResult.SUCCESS
         self._outage.note(failed=result is not SpanExportResult.SUCCESS)
         return result
 
@@ -81,15 +81,15 @@ class WatchedMetricExporter(OTLPMetricExporter):
 
 def clean_sdk_span(span: ReadableSpan, names: McpNames) -> ReadableSpan:
     """The span of an MCP request. Its status, its events and some of its names hold texts of clients and of errors."""
-    given = dict(span.attributes or {})
+    own_attributes = dict(span.attributes or {})
     attributes = {
         key: value
         for key, shape in SDK_ATTRIBUTES.items()
-        if (value := given.get(key)) is not None and shape.fullmatch(str(value))
+        if (value := own_attributes.get(key)) is not None and shape.fullmatch(str(value))
     }
-    attributes["mcp.method.name"] = name = method = names.find_method(given.get("mcp.method.name"))
+    attributes["mcp.method.name"] = name = method = names.find_method(own_attributes.get("mcp.method.name"))
     if span.kind is SpanKind.SERVER and method == "tools/call":
-        attributes["gen_ai.tool.name"] = tool = names.find_tool(given.get("gen_ai.tool.name"))
+        attributes["gen_ai.tool.name"] = tool = names.find_tool(own_attributes.get("gen_ai.tool.name"))
         name = f"{method} {tool}"
     return ReadableSpan(
         name=name,

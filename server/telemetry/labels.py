@@ -6,7 +6,8 @@ Callers and providers write some of these names. What does not look like one is 
 import re
 from functools import lru_cache
 
-from server.debate.facts.setup.seats import seat_kind
+from server.debate.facts.setup.seats import is_judge
+from server.debate.seats.registry import SEAT_NAMES
 from server.debate.state.debate import Debate
 from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name
@@ -55,7 +56,7 @@ def build_finish_reason(reason: str) -> str:
 
 def build_seat_name(debate: Debate, seat: str) -> str:
     """`debater 2`, `judge 1`, `moderator`: callers name debaters as they like, and prompts hold these names."""
-    if seat_kind(seat) != "debaters":
+    if seat in SEAT_NAMES or is_judge(seat):
         return seat
     names = [debater.name for debater in debate.setup.debaters]
     return f"debater {names.index(seat) + 1}" if seat in names else "debater"

@@ -18,7 +18,6 @@ from opentelemetry.trace import NoOpTracer, Tracer
 
 from server.redaction import find_secret_headers, find_secret_parts, learn_secrets
 from server.settings import package_version
-from server.telemetry import is_wanted
 from server.telemetry.exporters import OWN_SCOPE, SafeSpanExporter, WatchedMetricExporter, silence_sdk
 from server.telemetry.instruments import build_instruments
 from server.telemetry.mcp_names import McpNames
@@ -46,9 +45,12 @@ class Telemetry:
 
 @contextmanager
 def open_pipeline(
-    environ: Mapping[str, str], tools: Collection[str] = (), readers: Collection[MetricReader] = ()
+    environ: Mapping[str, str],
+    signals: Collection[str],
+    tools: Collection[str] = (),
+    readers: Collection[MetricReader] = (),
 ) -> Iterator[Telemetry]:
-    """Collect what the standard variables ask for, and send it; the rest is sent at the end, `FLUSH_SECONDS` at most.
+    """Collect these signals, traces and metrics, and send them; the rest is sent at the end, `FLUSH_SECONDS` at most.
 
     `tools`: their names; clients may send any other. `readers`: of metrics, besides the collector's.
     """
@@ -64,7 +66,7 @@ def open_pipeline(
     )
     ends: list[Callable[[], None]] = []
     tracer: Tracer = NoOpTracer()
-    if is_wanted(environ, "traces"):
+    if "traces" in signals:
         tracing = TracerProvider(resource=resource, shutdown_on_exit=False, id_generator=RootIds())
         tracing.add_span_processor(BatchSpanProcessor(SafeSpanExporter(known)))
         if isinstance(
@@ -74,7 +76,7 @@ def open_pipeline(
         tracer = tracing.get_tracer(OWN_SCOPE, version)
         ends.append(tracing.shutdown)
     reading = [*readers]
-    if is_wanted(environ, "metrics"):
+    if "metrics" in signals:
         reading.append(PeriodicExportingMetricReader(WatchedMetricExporter()))
     metering = MeterProvider(reading, resource, AlwaysOffExemplarFilter(), shutdown_on_exit=False)
     ends.append(metering.shutdown)
@@ -86,12 +88,12 @@ def open_pipeline(
 
 def finish(ends: Collection[Callable[[], None]]) -> None:
     """Call all of these at once, each in a thread that does not keep the process from ending."""
-    until = time.monotonic() + FLUSH_SECONDS
+    deadline = time.monotonic() + FLUSH_SECONDS
     threads = [threading.Thread(target=end, daemon=True, name="telemetry") for end in ends]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(max(until - time.monotonic(), 0))
+        thread.join(max(deadline - time.monotonic(), 0))
 
 
 def find_header_secrets(environ: Mapping[str, str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The tools: their fields are the arguments, and with the docstrings what clients see."""
+"""The tools. Clients see the fields of their classes as arguments, and the docstrings as descriptions."""
 
 import re
 from typing import Annotated, Any
@@ -29,7 +29,7 @@ from server.redaction import MODEL_FIELDS, redact_model
 from server.tools import pages, results, texts
 from server.tools.asking import model_choice, positions
 from server.tools.asking.elicitation import AskFirst, can_ask, read_state
-from server.tools.asking.sampling import offers_sampling
+from server.tools.asking.sampling import get_queue, offers_sampling
 from server.tools.asking.spending import CallingGuest
 from server.tools.asking.waiting import Waiting, build_client, wait
 from server.tools.hints import suggest_after_list
@@ -46,24 +46,24 @@ WRITE = ToolAnnotations(
 REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
 """A repeated call adds nothing."""
 
-ANY = "any"  # status
+ANY = "any"  # of all statuses
 
 
-def take_address(given: Any) -> Any:
-    """The id of a debate, also in capitals, between quotation marks, or in the address of a resource."""
-    if not isinstance(given, str):
-        return given
-    text = given.strip(" \t\r\n\"'`<>").lower()
+def parse_debate_id(value: Any) -> Any:
+    """The id of a debate, also from capitals, quotation marks, or the address of a resource."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip(" \t\r\n\"'`<>").lower()
     return re.split("[/?#]", text.removeprefix(SCHEME), maxsplit=1)[0] if text.startswith(SCHEME) else text
 
 
-DebateId = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(take_address)]
+DebateId = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(parse_debate_id)]
 Again = Annotated[bool, Field(description="Not the one this call began")]
 WaitSeconds = Annotated[int, Field(ge=0, le=600)]
 
 
 def watch(call: ToolCall, debate_id: str) -> Waiting:
-    """Wait for a debate as far as it runs."""
+    """A function that waits for a debate while it runs."""
 
     async def wait_for_debate(seconds: float) -> DebateSnapshot:
         return await call.manager.follow(debate_id, wait=seconds, on_change=call.report)
@@ -73,13 +73,16 @@ def watch(call: ToolCall, debate_id: str) -> Waiting:
 
 async def build_step(
     call: ToolCall,
-    snapshot: DebateSnapshot,
+    outcome: DebateSnapshot | InputRequiredResult,
     round_number: int = 0,
     *,
     joined: bool = False,
-) -> CallToolResult:
+) -> CallToolResult | InputRequiredResult:
+    """The state of a debate as a result. A question to the client is a result already."""
+    if isinstance(outcome, InputRequiredResult):
+        return outcome
     result = await results.build_step_result(
-        call.manager, snapshot, call.params.name, round_number=round_number, joined=joined
+        call.manager, outcome, call.params.name, round_number=round_number, joined=joined
     )
     return results.build_tool_result(result, texts.format_step_result)
 
@@ -87,53 +90,58 @@ async def build_step(
 async def follow(
     call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, joined: bool, is_polled: bool
 ) -> ToolOutput:
-    """What a debate that runs has come to by then, or what the client is asked; that it runs, to those who poll."""
-    watching = watch(call, snapshot.id)
+    """The state of a running debate at the deadline, or a question to the client; for a client that polls, the run."""
+    waiting = watch(call, snapshot.id)
     if is_polled and call.is_polled and not uses_client(snapshot.debate):
-        return await begin(call, await watching(0), 0, joined=joined)
-    found = await wait(call, snapshot, deadline, watching)
-    return found if isinstance(found, InputRequiredResult) else await build_step(call, found, joined=joined)
+        return await build_run(call, await waiting(0), 0, joined=joined)
+    return await build_step(call, await wait(call, snapshot, deadline, waiting), joined=joined)
 
 
-async def begin(
+async def build_run(
     call: ToolCall, snapshot: DebateSnapshot, through_round: int, *, joined: bool = False
 ) -> ToolOutput:
-    """That a debate runs, for a client that polls; its result if that is there. `through_round`: 0: to its end."""
-    begun = BegunRun(snapshot, call.params.name, through_round, joined, asks=can_ask(call))
-    return await build_step(call, snapshot, through_round, joined=joined) if begun.is_over else begun
+    """The run of a debate, for a client that polls, or its result if it is over. `through_round`: 0 for all rounds."""
+    run = BegunRun(snapshot, call.params.name, through_round, joined, asks=can_ask(call))
+    return await build_step(call, snapshot, through_round, joined=joined) if run.is_over else run
+
+
+def offer_formats(schema: dict[str, Any]) -> None:
+    """List the formats, without a default: a client that fills in defaults would override our choice of a format."""
+    schema["enum"] = [*formats.FORMATS]
+    del schema["default"]
 
 
 class StartDebate(ToolArguments, requests.DebateRequest):
-    """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""
+    """Have models answer apart, check each other and what you were about to say (my_answer); run=true: in one call."""
 
-    format: Annotated[str, Field(json_schema_extra={"enum": [*formats.FORMATS]})] = "second_opinion"
+    format: Annotated[str, Field(json_schema_extra=offer_formats)] = ""
     again: Again = False
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
         deadline, joined = anyio.current_time() + self.wait_seconds, False
-        found = await positions.find_begun(call, self, deadline)
+        outcome = await positions.resume(call, self, deadline)
         try:
-            found = found or await self._start(call, deadline)
+            outcome = outcome or await self._start(call, deadline)
         except TwinError as twin:
-            found, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
-        except AskFirst as first:
-            return first.question
-        if isinstance(found, InputRequiredResult):
-            return found
-        if not self.run or found.debate.find_interventions(PositionsDeclined):
-            return await build_step(call, found, joined=joined)
-        return await follow(call, found, deadline, joined=joined, is_polled=self.wait_seconds > 0)
+            outcome, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
+        except AskFirst as request:
+            return request.question
+        if isinstance(outcome, InputRequiredResult):
+            return outcome
+        if not self.run or outcome.debate.find_interventions(PositionsDeclined):
+            return await build_step(call, outcome, joined=joined)
+        return await follow(call, outcome, deadline, joined=joined, is_polled=self.wait_seconds > 0)
 
     async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot | InputRequiredResult:
         joins = not self.again
         try:
-            return await positions.start(call, model_choice.take_answer(call, self), deadline, joins=joins)
-        except NoModelError as missing:
-            found = await model_choice.ask_for_models(call, self, missing, deadline)
-        if isinstance(found, InputRequiredResult):
-            return found
-        return await positions.start(call, found, deadline, joins=joins)
+            return await positions.start(call, model_choice.apply_answer(call, self), deadline, joins=joins)
+        except NoModelError as error:
+            answered = await model_choice.ask_for_models(call, self, error, deadline)
+        if isinstance(answered, InputRequiredResult):
+            return answered
+        return await positions.start(call, answered, deadline, joins=joins)
 
 
 class ForkDebate(ToolArguments):
@@ -148,11 +156,11 @@ class ForkDebate(ToolArguments):
     async def execute(self, call: ToolCall) -> ToolOutput:
         deadline, joined = anyio.current_time() + self.wait_seconds, False
         try:
-            snapshot = await self._find_begun(call) or await self._fork(call, deadline)
+            snapshot = await self._find_own_fork(call) or await self._fork(call, deadline)
         except TwinError as twin:
             snapshot, joined = await call.manager.join(twin.debate_id, run=self.changes.run), True
-        except AskFirst as first:
-            return first.question
+        except AskFirst as request:
+            return request.question
         if not self.changes.run:
             return await build_step(call, snapshot, joined=joined)
         return await follow(call, snapshot, deadline, joined=joined, is_polled=self.wait_seconds > 0)
@@ -163,11 +171,11 @@ class ForkDebate(ToolArguments):
             self.debate_id, self.at_round, self.changes, actor=call.actor, joins=not self.again, guest=guest
         )
 
-    async def _find_begun(self, call: ToolCall) -> DebateSnapshot | None:
-        """The fork that this call has opened before it asked the client."""
+    async def _find_own_fork(self, call: ToolCall) -> DebateSnapshot | None:
+        """The fork that this call opened before it asked the client."""
         state = read_state(call)
-        found = await call.manager.load(state.debate_id) if state and state.debate_id else None
-        return found if found and found.debate.setup.forked_from == self.debate_id else None
+        snapshot = await call.manager.load(state.debate_id) if state and state.debate_id else None
+        return snapshot if snapshot and snapshot.debate.setup.forked_from == self.debate_id else None
 
 
 class StepRound(ToolArguments):
@@ -188,10 +196,9 @@ class StepRound(ToolArguments):
             )
 
         if call.is_polled and self.wait_seconds > 0 and not uses_client(snapshot.debate):
-            return await begin(call, await step(0), number)
+            return await build_run(call, await step(0), number)
         deadline = anyio.current_time() + self.wait_seconds
-        found = await wait(call, snapshot, deadline, step, number)
-        return found if isinstance(found, InputRequiredResult) else await build_step(call, found, self.round)
+        return await build_step(call, await wait(call, snapshot, deadline, step, number), self.round)
 
 
 class SubmitTurn(ToolArguments):
@@ -209,10 +216,10 @@ class SubmitTurn(ToolArguments):
         else:
             turn = (self.debate_id, self.speaker, self.text)
             snapshot, effect = await call.manager.submit(*turn, actor=call.actor)
-        found = await wait(call, snapshot, deadline, watch(call, snapshot.id))
-        if isinstance(found, InputRequiredResult):
-            return found
-        step = await results.build_step_result(call.manager, found, call.params.name)
+        outcome = await wait(call, snapshot, deadline, watch(call, snapshot.id))
+        if isinstance(outcome, InputRequiredResult):
+            return outcome
+        step = await results.build_step_result(call.manager, outcome, call.params.name)
         return results.build_tool_result(
             results.TurnResult(**dict(step), effect=effect), texts.format_step_result
         )
@@ -225,7 +232,8 @@ class Intervene(ToolArguments):
     action: Annotated[str, Field(json_schema_extra={"enum": [*ACTIONS]})]
     text: Annotated[str, Field(description="Note or instruction")] = ""
     to: Annotated[
-        str, Field(description="A debater or seat; empty: all. For outcome: who was right, or none")
+        str,
+        Field(description="A debater or seat; empty: all. For outcome: right, wrong, none, or who was right"),
     ] = ""
     rounds: Annotated[int, Field(ge=0, description="For extend")] = 0
     round: Annotated[int, Field(ge=0, description="For retract")] = 0
@@ -242,8 +250,10 @@ class Intervene(ToolArguments):
 
     async def execute(self, call: ToolCall) -> CallToolResult:
         require(self.model.strip() != CLIENT or offers_sampling(call), NO_CLIENT)
-        given = self.model_dump(exclude_unset=True, exclude={"debate_id", "action"})
-        request = InterventionRequest(**given)
+        fields = self.model_dump(exclude_unset=True, exclude={"debate_id", "action"})
+        request = InterventionRequest(**fields)
+        if self.action == "resume":
+            get_queue(call, self.debate_id).refusals = 0  # the person may have changed their mind
         snapshot, effect = await call.manager.intervene(
             self.debate_id, self.action, request, actor=call.actor
         )
@@ -259,10 +269,10 @@ class GetVerdict(ToolArguments):
 
     async def execute(self, call: ToolCall) -> ToolOutput:
         snapshot, deadline = await call.manager.load(self.debate_id), anyio.current_time() + self.wait_seconds
-        found = await wait(call, snapshot, deadline, watch(call, self.debate_id))
-        if isinstance(found, InputRequiredResult):
-            return found
-        result = await results.build_verdict_result(call.manager, found)
+        outcome = await wait(call, snapshot, deadline, watch(call, self.debate_id))
+        if isinstance(outcome, InputRequiredResult):
+            return outcome
+        result = await results.build_verdict_result(call.manager, outcome)
         return results.build_tool_result(result, texts.format_verdict_result)
 
 
@@ -273,14 +283,16 @@ class ReadDebate(ToolArguments):
     view: Annotated[str, Field(json_schema_extra={"enum": [*catalog.VIEWS]})] = "transcript"
     since_round: Annotated[int, Field(ge=0, description="For transcript")] = 0
     since_seq: Annotated[int, Field(ge=0, description="For events")] = 0
-    round: Annotated[int, Field(ge=0, description="For round; 0: the latest")] = 0
+    round: Annotated[int, Field(ge=0, description="For round and prompts; 0: the latest, or all")] = 0
+    seat: Annotated[str, Field(max_length=60, description="For prompts; empty: all")] = ""
     offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before")] = 0
 
     async def execute(self, call: ToolCall) -> CallToolResult:
-        part = {"since_round": self.since_round, "since_seq": self.since_seq, "round": self.round}
-        chosen = catalog.find_view(self.view, [name for name, number in part.items() if number])
-        source = await queries.load_view_source(call.manager, self.debate_id, chosen, **part)
-        result = await pages.build_page(call.manager, source, chosen, self.offset)
+        part: dict[str, int | str] = {"since_round": self.since_round, "since_seq": self.since_seq}
+        part |= {"round": self.round, "seat": self.seat}
+        view = catalog.find_view(self.view, [name for name, value in part.items() if value])
+        source = await queries.load_view_source(call.manager, self.debate_id, view, **part)
+        result = await pages.build_page(call.manager, source, view, self.offset)
         return results.build_content(result, *texts.format_page(result))
 
 
@@ -312,15 +324,15 @@ TOOLS = {
     "find_debates": Tool("Find debates", FindDebates, results.DebateListResult, READ),
     "fork_debate": Tool("Fork a debate", ForkDebate, results.StepResult, WRITE),
 }
-"""Clients are shown them as `listed.json` has them, which `python -m docs.generate` makes of this table."""
+"""Clients see `listed.json`, which `python -m docs.generate` makes from this table."""
 
 
 async def call_tool(
     manager: DebateManager, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
 ) -> ToolOutput:
-    """What comes of a call, without secrets; an error for a tool that does not exist."""
-    tool, listed = TOOLS.get(params.name), load_listed_tools().get(params.name)
-    if tool is None or listed is None:
+    """The output of a call, without secrets; an error for a tool that does not exist."""
+    tool, listed_tool = TOOLS.get(params.name), load_listed_tools().get(params.name)
+    if tool is None or listed_tool is None:
         return build_error(f"There is no tool {quote_inline(params.name, 100)}. Tools: {', '.join(TOOLS)}.")
-    output = await tool.run(ToolCall(manager, context, params), listed)
+    output = await tool.run(ToolCall(manager, context, params), listed_tool)
     return output if isinstance(output, BegunRun) else redact_model(output, MODEL_FIELDS)

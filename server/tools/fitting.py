@@ -1,4 +1,4 @@
-"""Results that keep their limits: the longest texts are shortened alike, then lists, and what is left out is told."""
+"""Fits results to their size limits: long texts are shortened first, then lists; the result says what is left out."""
 
 import json
 import re
@@ -16,10 +16,10 @@ LITERAL_FIELDS = frozenset(
         *("debater", "agent", "speaker", "to", "task", "forked_from", "mirror_of"),
     }
 )
-"""Fields that are needed as they are: ids, names, keys, and calls to make."""
+"""Fields that are never shortened: ids, names, keys, and calls to make."""
 
 WHOLE_LIST = "debates"
-"""A list with pages of its own: an entry left out of one would be on none."""
+"""A list that comes in pages: an entry left out of one page would be on no page."""
 
 TEXT_WEIGHTS = {
     "question": 4,
@@ -35,21 +35,21 @@ TEXT_WEIGHTS = {
     "estimate": 8,
     "warnings": 8,
 }
-"""How much longer than others these texts may stay."""
+"""Factors by which these texts may stay longer than others."""
 
 MIN_TASK_LENGTH, MIN_ASKED_LENGTH = 1_500, 2_000
-"""Of the prompt of an awaited turn this much of its task stays, and so much of question and task together."""
+"""Characters of an awaited turn's prompt that stay: of its task, and of question and task together."""
 
 MIN_TEXT_LENGTH = 4
 LISTED_TEXT_LENGTH = 60
-"""Rather than shorten texts below this, lists are cut."""
+"""Lists are cut before texts are shortened below this."""
 
 
 class Bounded(BaseModel):
     """A result that can leave out parts, and says which, and how to get them."""
 
     PLACES: ClassVar[dict[str, str]] = {}
-    """The call that has a field whole, with fields of the result in braces."""
+    """By field, the call that returns it in full, with fields of the result in braces."""
 
     left_out: list[str] = []
 
@@ -73,42 +73,43 @@ def count_json(result: BaseModel) -> int:
 
 
 def fit(result: R, measure: Callable[[R], int], limit: int) -> R:
-    """The result with as much in it as the limit allows by this measure."""
+    """The result, shortened as far as needed for `measure` to stay below the limit."""
     if measure(result) < limit:
         return result
     data = result.model_dump()
 
-    def cut(length: int, count: int) -> R:
+    def reduce(length: int, count: int) -> R:
         reduced = {name: shorten_value(name, value, length, count) for name, value in data.items()}
         shortened = [name for name, value in data.items() if reduced[name] != value]
         left_out = [*result.left_out, *result.describe_left_out(shortened)]
         return type(result).model_validate({**reduced, "left_out": left_out})
 
-    def fits(length: int, count: int) -> bool:
-        return measure(cut(length, count)) < limit
+    def is_within(length: int, count: int) -> bool:
+        return measure(reduce(length, count)) < limit
 
-    most = find_most_entries(data)
-    if fits(LISTED_TEXT_LENGTH, most):
-        return cut(find_highest(lambda length: fits(length, most), LISTED_TEXT_LENGTH, limit), most)
-    if fits(LISTED_TEXT_LENGTH, 1):
-        return cut(LISTED_TEXT_LENGTH, find_highest(lambda count: fits(LISTED_TEXT_LENGTH, count), 1, most))
-    return cut(find_highest(lambda length: fits(length, 1), MIN_TEXT_LENGTH, LISTED_TEXT_LENGTH), 1)
+    most_entries = measure_longest_list(data)
+    if is_within(LISTED_TEXT_LENGTH, most_entries):
+        length = search_highest(lambda n: is_within(n, most_entries), LISTED_TEXT_LENGTH, limit)
+        return reduce(length, most_entries)
+    if is_within(LISTED_TEXT_LENGTH, 1):
+        count = search_highest(lambda n: is_within(LISTED_TEXT_LENGTH, n), 1, most_entries)
+        return reduce(LISTED_TEXT_LENGTH, count)
+    return reduce(search_highest(lambda n: is_within(n, 1), MIN_TEXT_LENGTH, LISTED_TEXT_LENGTH), 1)
 
 
-def find_highest(is_good: Callable[[int], bool], low: int, high: int) -> int:
-    """The highest number from `low`, which is good, to below `high` that is good; the good come first."""
+def search_highest(is_good: Callable[[int], bool], low: int, high: int) -> int:
+    """Binary search: the highest good number from `low`, which is good, to below `high`."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if is_good(middle) else (low, middle)
     return low
 
 
-def find_most_entries(value: Any) -> int:
-    """The length of the longest list."""
+def measure_longest_list(value: Any) -> int:
     if isinstance(value, dict):
-        return max(map(find_most_entries, value.values()), default=0)
+        return max(map(measure_longest_list, value.values()), default=0)
     if isinstance(value, list):
-        return max(len(value), max(map(find_most_entries, value), default=0))
+        return max(len(value), max(map(measure_longest_list, value), default=0))
     return 0
 
 
@@ -117,8 +118,8 @@ def shorten_value(name: str, value: Any, length: int, count: int) -> Any:
     if isinstance(value, dict):
         return {key: shorten_value(key, part, length, count) for key, part in value.items()}
     if isinstance(value, list) and name not in LITERAL_FIELDS:
-        kept = value if name == WHOLE_LIST else value[:count]
-        return [shorten_value(name, part, length, count) for part in kept]
+        entries = value if name == WHOLE_LIST else value[:count]
+        return [shorten_value(name, part, length, count) for part in entries]
     if not isinstance(value, str) or name in LITERAL_FIELDS:
         return value
     return shorten_text(name, value, length * TEXT_WEIGHTS.get(name, 1))
@@ -128,14 +129,14 @@ def shorten_text(name: str, text: str, length: int) -> str:
     if count_escaped(text) <= length:
         return text
     if name == "deliverable" and text.lstrip()[:1] in ("{", "["):
-        return ""  # a part of JSON is of no use
+        return ""  # a part of JSON is useless
     if name == "prompt":
         return shorten_prompt(text, length)
     return cut_to_escaped(text, length).rstrip() + "…"
 
 
 def shorten_prompt(text: str, length: int) -> str:
-    """Cut between the question, with which it begins, and the task at its end: these are needed as they are."""
+    """Cut the record between the question at the beginning and the task at the end, which are needed as they are."""
     start, end = max(text.find("\n\n# "), 0), text.rfind(f"\n\n{TURN_HEADING}\n")
     question, record, task = text[:start], text[start:end], text[end:]
     if (limit := max(MIN_TASK_LENGTH, length)) < count_escaped(task):
@@ -157,11 +158,12 @@ def count_escaped(text: str) -> int:
 
 
 def cut_to_escaped(text: str, length: int) -> str:
-    """The longest beginning of so many characters when it is escaped."""
+    """The longest beginning of the text that has at most `length` characters when escaped."""
     escaped = json.dumps(text[: max(length, 0)])[1:-1]
     if len(escaped) <= length:
         return text[: max(length, 0)]
     whole = _ESCAPES.match(escaped, 0, max(length, 0))
     assert whole  # it may be empty
-    cut = text[: len(json.loads(f'"{whole[0]}"'))]
-    return cut if count_escaped(cut) <= length else cut[:-1]  # between the halves of a surrogate pair
+    beginning = text[: len(json.loads(f'"{whole[0]}"'))]
+    # The cut may fall between the halves of a surrogate pair.
+    return beginning if count_escaped(beginning) <= length else beginning[:-1]

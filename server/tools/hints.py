@@ -1,10 +1,10 @@
-"""What to call next: calls that can be made as they are written, never refused, and never the one just made."""
+"""Suggests the next call: one that can be made as written, is not refused, and is not the call just made."""
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
-from typing import Any
+from typing import Any, assert_never
 
 from server.debate.commands.forks.fork import build_fork
 from server.debate.commands.requests import ChangesInput
@@ -12,76 +12,98 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, PhaseEntered, Recorded
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
-from server.debate.machine.decide import next_round
+from server.debate.machine.decide import Status, next_round
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once
 from server.debate.views.awaited import describe_awaited_text, list_written_calls
 from server.debate.views.state import StoredDebate
 
 
-def suggest_next(stored: StoredDebate, status: str, tool: str) -> str:
-    """What to call after a call of `tool`. `status`: of the debate, `ready` included."""
+def suggest_next(stored: StoredDebate, status: Status, tool: str) -> str:
+    """What to call after a call of `tool`. `status`: the debate's, `ready` included."""
     return f"Next: {'; or '.join(suggest_calls(stored, status, tool))}."
 
 
-def suggest_calls(stored: StoredDebate, status: str, tool: str) -> Iterator[str]:
-    debate, this = stored.debate, stored.id
-    if debate.ended:
-        if tool in ("read_debate", "intervene"):
-            yield f"{format_call('get_verdict', debate_id=this)} for the finding"
-        else:
-            yield f"{format_call('read_debate', debate_id=this)} for everything said"
-        fork_call = format_call(
-            "fork_debate", debate_id=this, at_round=find_fork_round(debate, this, stored.entries)
-        )
-        yield f"{fork_call} with changes, to try it otherwise"
-    elif status == "waiting":
-        yield suggest_turn(stored, tool)
-    elif status == "running" or (status == "ready" and stored.is_unattended):
-        yield f"{suggest_waiting(stored, tool)} to wait on"
+def suggest_calls(stored: StoredDebate, status: Status, tool: str) -> Iterator[str]:
+    match status:
+        case "concluded" | "truncated":
+            yield from suggest_reading(stored, tool)
+        case "waiting":
+            yield suggest_turn(stored, tool)
+        case "running":
+            yield f"{suggest_waiting(stored, tool)} to wait on"
+            if stored.debate.advice:
+                yield from suggest_conclusion(stored)
+        case "ready":
+            if stored.is_unattended:
+                yield f"{suggest_waiting(stored, tool)} to wait on"
+            else:
+                yield format_call("step_round", debate_id=stored.id, round=next_round(stored.debate))
+                yield from suggest_conclusion(stored)
+        case "paused":
+            yield from suggest_resuming(stored, tool)
+        case _:
+            assert_never(status)
+
+
+def suggest_reading(stored: StoredDebate, tool: str) -> Iterator[str]:
+    debate_id = stored.id
+    if tool in ("read_debate", "intervene"):
+        yield f"{format_call('get_verdict', debate_id=debate_id)} for the finding"
     else:
-        if status == "ready":
-            yield format_call("step_round", debate_id=this, round=next_round(debate))
-        elif debate.paused and (until := debate.paused.until):
-            yield f"{suggest_waiting(stored, tool)} from {until} on"
-        elif not has_paused_again(stored):
-            is_wanted = debate.paused is not None and debate.paused.cause in ("request", "pause_when")
-            when = "to go on" if is_wanted else "when the cause is gone"
-            yield f"{format_call('intervene', debate_id=this, action='resume')} {when}"
-        if can_conclude(debate):
-            conclude = format_call("intervene", debate_id=this, action="conclude")
-            yield f"{conclude} to have what was said judged"
-        if status == "paused" and has_paused_again(stored):
-            yield suggest_remedy(stored)
+        yield f"{format_call('read_debate', debate_id=debate_id)} for everything said"
+    at_round = compute_fork_round(stored.debate, debate_id, stored.entries)
+    yield f"{format_call('fork_debate', debate_id=debate_id, at_round=at_round)} with changes, to try it otherwise"
+
+
+def suggest_resuming(stored: StoredDebate, tool: str) -> Iterator[str]:
+    paused = stored.debate.paused
+    if paused and paused.until:
+        yield f"{suggest_waiting(stored, tool)} from {paused.until} on"
+    elif not has_paused_again(stored):
+        is_wanted = paused is not None and paused.cause in ("request", "pause_when")
+        condition = "to go on" if is_wanted else "when the cause is gone"
+        yield f"{format_call('intervene', debate_id=stored.id, action='resume')} {condition}"
+    yield from suggest_conclusion(stored)
+    if has_paused_again(stored):
+        yield suggest_remedy(stored)
+
+
+def suggest_conclusion(stored: StoredDebate) -> Iterator[str]:
+    if can_conclude(stored.debate):
+        conclude = format_call("intervene", debate_id=stored.id, action="conclude")
+        purpose = "end on what was answered" if stored.debate.advice else "have what was said judged"
+        yield f"{conclude} to {purpose}"
 
 
 def suggest_turn(stored: StoredDebate, tool: str) -> str:
-    """What brings an awaited turn: the call that submits it, or one during which the client's model is asked."""
-    written = list_written_calls(stored.debate)
-    if not written:
+    """The call that submits an awaited turn, or one during which the client's model is asked for it."""
+    calls = list_written_calls(stored.debate)
+    if not calls:
         return f"{suggest_waiting(stored, tool)} to have the client's model asked"
-    speaker = format_argument(written[0].seat)
+    speaker = format_argument(calls[0].seat)
     call = f"submit_turn(debate_id='{stored.id}', speaker={speaker}, text=…)"
     return f"{call}{describe_awaited_text(stored.debate)}"
 
 
-def suggest_after_list(query: str, status: str, cursor: str, first: str) -> str:
-    """What to call after a page of debates. `cursor`: of the next one; `first`: the first debate on the page, or ""."""
+def suggest_after_list(query: str, status: str, cursor: str, first_id: str) -> str:
+    """What to call after a page of debates. `cursor`: of the next page; `first_id`: the first debate here, or ""."""
     if cursor:
-        chosen = {name: given for name, given in (("query", query), ("status", status)) if given}
-        return f"Next: {format_call('find_debates', **chosen, cursor=cursor)} for more."
-    return f"Next: {format_call('read_debate', debate_id=first) if first else 'start_debate(question=…)'}."
+        filters = {name: value for name, value in (("query", query), ("status", status)) if value}
+        return f"Next: {format_call('find_debates', **filters, cursor=cursor)} for more."
+    call = format_call("read_debate", debate_id=first_id) if first_id else "start_debate(question=…)"
+    return f"Next: {call}."
 
 
 def suggest_waiting(stored: StoredDebate, tool: str) -> str:
-    """The call that waits for the debate, or for its round after one that waited for the debate."""
+    """The call that waits for the debate; after get_verdict, the one that waits for its round."""
     if tool == "get_verdict":
         return format_call("step_round", debate_id=stored.id, round=next_round(stored.debate))
     return format_call("get_verdict", debate_id=stored.id)
 
 
 def has_paused_again(stored: StoredDebate) -> bool:
-    """Whether to resume it comes to the same pause: its budget is spent, or it was tried in this round."""
+    """Whether resuming would lead to the same pause: the budget is spent, or it was resumed in this round already."""
     paused = stored.debate.paused
     if paused is None or paused.until or paused.cause not in ("budget", "quorum", "unheard"):
         return False
@@ -93,15 +115,15 @@ def has_paused_again(stored: StoredDebate) -> bool:
 
 
 def suggest_remedy(stored: StoredDebate) -> str:
-    """What a pause needs that comes back."""
-    debate, this = stored.debate, stored.id
+    """What to do about a pause that comes back when the debate is resumed."""
+    debate, debate_id = stored.debate, stored.id
     if debate.paused and debate.paused.cause == "budget":
-        return f"intervene(debate_id='{this}', action='extend', limits=…) to go on"
-    resume = f"{format_call('intervene', debate_id=this, action='resume')} when the cause is gone"
+        return f"intervene(debate_id='{debate_id}', action='extend', limits=…) to go on"
+    resume = f"{format_call('intervene', debate_id=debate_id, action='resume')} when the cause is gone"
     if not debate.round_failures:
         return resume
     seat = format_argument(debate.round_failures[0].seat)
-    return f"intervene(debate_id='{this}', action='replace_model', to={seat}, model=…) and then {resume}"
+    return f"intervene(debate_id='{debate_id}', action='replace_model', to={seat}, model=…) and then {resume}"
 
 
 def can_conclude(debate: Debate) -> bool:
@@ -112,7 +134,7 @@ def can_conclude(debate: Debate) -> bool:
 
 
 @once
-def find_fork_round(debate: Debate, debate_id: str, entries: Sequence[Recorded]) -> int:
+def compute_fork_round(debate: Debate, debate_id: str, entries: Sequence[Recorded]) -> int:
     """The last round of talk if a fork of an ended debate can share it, or 0."""
     with suppress(InvalidRequestError):
         for at_round in debate.talk_rounds[-1:]:
@@ -122,7 +144,7 @@ def find_fork_round(debate: Debate, debate_id: str, entries: Sequence[Recorded])
 
 
 def format_call(tool: str, **arguments: Any) -> str:
-    """A call as one would write it, with its arguments."""
+    """A call as code: tool(name='value')."""
     return f"{tool}({', '.join(f'{name}={format_argument(value)}' for name, value in arguments.items())})"
 
 

@@ -1,4 +1,4 @@
-"""Results of tools: one typed object each, complete in itself; its text is rendered from it and nothing else."""
+"""Results of tools: one typed object each, complete in itself. Its text is rendered from it alone."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -8,12 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from server.debate.facts.text import count_bytes
 from server.debate.machine.decide import status
+from server.debate.machine.render import render_rules
 from server.debate.views import markdown, state, verdict
-from server.debate.views.awaited import AwaitedTurn, awaited_turns, find_rules, has_written
-from server.debate.views.progress import estimate_line
+from server.debate.views.awaited import AwaitedTurn, awaited_turns, has_written
+from server.debate.views.progress import build_progress, describe_work, estimate_line
 from server.debate.views.provenance import Provenance
 from server.debate.views.state import StoredDebate
-from server.debate.views.warnings import find_setup_warnings
+from server.debate.views.warnings import list_setup_warnings
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import DebateRow
@@ -22,7 +23,7 @@ from server.tools.fitting import Bounded, count_json, fit
 from server.tools.hints import suggest_next
 
 TEXT_LIMIT = 4_000
-"""Bytes of the text of a result. Pages of `read_debate` are as long as asked for."""
+"""Bytes of the text of a result. Pages of `read_debate` have a limit of their own."""
 
 DATA_LIMIT = 16_000
 """Characters of a structured result, as JSON with everything but ASCII escaped."""
@@ -33,7 +34,7 @@ FOREIGN = "This installation did not record its newest entries, so that it is no
 
 
 class DebateResult(Bounded):
-    """What every result about a debate has."""
+    """The fields that every result about a debate has."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -79,7 +80,7 @@ class StepResult(VerdictResult):
     awaited: Annotated[list[AwaitedTurn], Field(description="Turns to write with submit_turn")]
     rules: Annotated[str, Field(description="Those of every turn, given until the first is in")]
     warnings: list[str]
-    estimate: Annotated[str, Field(description="Calls, tokens and cost of the whole debate")]
+    estimate: Annotated[str, Field(description="Calls, tokens and cost, before the end")]
 
 
 class TurnResult(StepResult):
@@ -94,14 +95,14 @@ class SteerResult(DebateResult):
     effect: str
     round: int
     phase: str
-    estimate: Annotated[str, Field(description="Calls, tokens and cost of the whole debate")]
+    estimate: Annotated[str, Field(description="Calls, tokens and cost, before the end")]
 
 
 VIEW_SCHEMA = {
     "type": "object",
     "properties": {name: {"type": "string"} for name in ("debate_id", "question", "status", "reason")},
 }
-"""Some of the fields of views; which there are depends on the view."""
+"""Some of the fields of views. Each view has its own."""
 
 
 class ViewResult(DebateResult):
@@ -126,35 +127,32 @@ R = TypeVar("R", bound=Bounded)
 
 async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: str) -> dict[str, Any]:
     """The fields of a `DebateResult` after a call of `tool`."""
-    found = stands = status(stored.debate)
-    working = found in ("running", "waiting") and await manager.is_run(stored.id)
-    if found in ("running", "waiting") and working:
-        found = "running"  # also where a client's model is asked
-    elif found == "running":
-        found = "ready"
+    effective = recorded = status(stored.debate)
+    is_foreign = isinstance(stored, DebateSnapshot) and stored.is_foreign
+    working = effective in ("running", "waiting") and await manager.is_run(stored.id)
+    if effective in ("running", "waiting") and working:
+        effective = "running"  # also where a client's model is asked
+    elif effective == "running":
+        effective = "ready"
+    holdup = manager.find_holdup(stored) if working else ""
+    work = describe_work(build_progress(stored.debate), holdup) if effective == "running" else ""
     return {
         "debate_id": stored.id,
-        "status": found,
+        "status": effective,
         "working": working,
-        "reason": (state.status_reason(stored.debate) if stands in (found, "running") else "")
-        or describe_holdup(manager, stored, working=working)
-        or (FOREIGN if found == "ready" and isinstance(stored, DebateSnapshot) and stored.is_foreign else ""),
-        "next": suggest_next(stored, found, tool),
+        "reason": (state.status_reason(stored.debate) if recorded in (effective, "running") else "")
+        or (f"{work[:1].upper()}{work[1:]}." if work else "")
+        or (FOREIGN if effective == "ready" and is_foreign else ""),
+        "next": suggest_next(stored, effective, tool),
         "transcript_uri": f"{SCHEME}{stored.id}/transcript",
         "provenance": stored.provenance,
     }
 
 
-def describe_holdup(manager: DebateManager, stored: StoredDebate, *, working: bool) -> str:
-    """What a debate waits for before its models can be asked; "" if there is nothing."""
-    holdup = manager.find_holdup(stored) if working else ""
-    return holdup and f"{holdup}."
-
-
 async def build_verdict_result(
     manager: DebateManager, snapshot: DebateSnapshot, tool: str = "get_verdict"
 ) -> VerdictResult:
-    """The verdict of a debate; its standing as long as there is none."""
+    """The verdict of a debate, or its state while it has none."""
     report = dict(verdict.build_report(snapshot.debate))
     signer = manager.store.signer
     if snapshot.debate.ended and not snapshot.is_foreign and signer and signer.problem:
@@ -172,22 +170,22 @@ async def build_step_result(
 ) -> StepResult:
     """The state of a debate after a call, with the turns of a round: the latest one for 0."""
     debate, setup = snapshot.debate, snapshot.debate.setup
-    shown = min(round_number or debate.round, debate.round)
+    shown_round = min(round_number or debate.round, debate.round)
     awaited = awaited_turns(debate)
-    for later in awaited[1:]:  # its prompt comes when it is the next
-        later.prompt = ""
+    for turn in awaited[1:]:  # the prompt comes once the turn is the next one
+        turn.prompt = ""
     return StepResult(
         **dict(await build_verdict_result(manager, snapshot, tool)),
         joined=joined,
         framing=state.framing_line(setup),
-        round=shown,
-        phase=debate.rounds[shown - 1].phase if shown else "",
-        turns=[turn for turn in state.visible_turns(debate, shown) if turn.round == shown],
-        moderator=markdown.render_moderation(debate, shown),
+        round=shown_round,
+        phase=debate.rounds[shown_round - 1].phase if shown_round else "",
+        turns=[turn for turn in state.visible_turns(debate, shown_round) if turn.round == shown_round],
+        moderator=markdown.render_moderation(debate, shown_round),
         awaited=awaited,
-        rules=find_rules(debate) if awaited and not has_written(debate) else "",
-        warnings=find_setup_warnings(setup, len({family(debater.model) for debater in setup.debaters})),
-        estimate=estimate_line(debate),
+        rules=render_rules(debate) if awaited and not has_written(debate) else "",
+        warnings=list_setup_warnings(setup, len({family(debater.model) for debater in setup.debaters})),
+        estimate="" if debate.ended else estimate_line(debate, with_efforts=not debate.round),
     )
 
 
@@ -198,15 +196,15 @@ async def build_steer_result(manager: DebateManager, snapshot: DebateSnapshot, e
         effect=effect,
         round=debate.round,
         phase=debate.phase.name if debate.phase else "",
-        estimate=estimate_line(debate),
+        estimate="" if debate.ended or debate.is_concluding else estimate_line(debate, with_efforts=False),
     )
 
 
 def build_tool_result(result: R, render: Callable[[R], str]) -> types.CallToolResult:
-    """Both forms of a result, each with as much in it as its limit allows."""
+    """The structured and the text form of a result, each shortened to its limit."""
     data = fit(result, count_json, DATA_LIMIT)
-    shown = fit(result, lambda fitted: count_bytes(render(fitted)), TEXT_LIMIT)
-    return build_content(data, render(shown))
+    fitted = fit(result, lambda fitted: count_bytes(render(fitted)), TEXT_LIMIT)
+    return build_content(data, render(fitted))
 
 
 def build_content(data: BaseModel, *texts: str) -> types.CallToolResult:

@@ -1,6 +1,6 @@
-"""The tools as clients are shown them, made from their code: `python -m docs.generate` keeps them in `listed.json`.
+"""Builds the tools as clients see them from their code: `python -m docs.generate` writes them into `listed.json`.
 
-A server only reads that file: to have pydantic make these schemas takes a tenth of its start.
+A server only reads that file, because building these schemas with pydantic takes a tenth of its start.
 """
 
 from collections.abc import Mapping
@@ -36,15 +36,15 @@ def build_listed_tools(tools: Mapping[str, Tool]) -> list[types.Tool]:
 
 
 def build_result_schema(tool: Tool) -> Schema:
-    """The schema of a tool's result, with what its fields mean."""
+    """The schema of a tool's result, with descriptions of its fields."""
     return inline_definitions(simplify_schema(tool.result.model_json_schema(mode="serialization")))
 
 
 def simplify_schema(schema: Schema) -> Schema:
-    """The schema that pydantic generated, as short as it can be, because every conversation pays for it.
+    """The schema that pydantic generated, as short as possible, because every conversation pays for it.
 
-    A property that may be null is an optional one. A default that matters stands in the description too,
-    because some clients drop `default`; an empty one means "not given". Docstrings of classes are dropped.
+    A property that may be null becomes an optional one. A default that matters is repeated in the description, because
+    some clients drop `default`; an empty default means "not given". Docstrings of classes are dropped.
     """
     simple: Schema = {}
     for key, value in schema.items():
@@ -53,8 +53,8 @@ def simplify_schema(schema: Schema) -> Schema:
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             simple[key] = simplify_schema(value)
         elif key == "anyOf":
-            kept = [simplify_schema(part) for part in value if part != {"type": "null"}]
-            simple |= kept[0] if len(kept) == 1 else {"anyOf": kept}
+            alternatives = [simplify_schema(part) for part in value if part != {"type": "null"}]
+            simple |= alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
         elif key not in OMITTED_KEYWORDS and not (key == "description" and "properties" in schema):
             simple[key] = value
     default = simple.get("default")
@@ -67,12 +67,12 @@ def simplify_schema(schema: Schema) -> Schema:
 
 
 def inline_definitions(schema: Schema) -> Schema:
-    """The schema without references, which some clients and strict modes do not follow."""
+    """The schema with its references resolved, because some clients and strict modes do not follow them."""
     definitions = schema.get("$defs", {})
 
     def inline(part: Any) -> Any:
         if isinstance(part, list):
-            return [inline(each) for each in part]
+            return [inline(item) for item in part]
         if not isinstance(part, dict):
             return part
         if reference := part.get("$ref"):

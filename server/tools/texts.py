@@ -1,5 +1,7 @@
-"""Results as text for the model that called, from nothing but their fields."""
+"""Results as text for the model that called, made from their fields alone."""
 
+from server.debate.answer.lines import format_so_far
+from server.debate.facts.causes import END_CAUSE_TEXTS, EndCause
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.text import format_count
 from server.debate.views.awaited import describe_task
@@ -18,16 +20,20 @@ from server.tools.results import (
     ViewResult,
 )
 
+USUAL_ENDS: tuple[EndCause, ...] = ("phases_held", "max_rounds", "settled", "consensus")
+"""Why a talk ends that took its course: nobody acts on it, and an answer is given without it."""
+
 JOINED = "The same call was made minutes ago: this is its debate, and no other was begun. again=true begins another."
 
 
 def format_verdict_result(result: VerdictResult) -> str:
     """The verdict, or how far it is."""
     if result.headline:
-        return "\n\n".join([format_report(result), format_standing(result), *format_ending(result)])
-    missing = "No verdict." if result.status in ("concluded", "truncated") else "No verdict yet."
+        parts = [format_report(result, result.debate_id), format_standing(result), *format_ending(result)]
+        return "\n\n".join(filter(None, parts))
+    notice = "No verdict." if result.status in ("concluded", "truncated") else "No verdict yet."
     return "\n\n".join(
-        [f"{missing} {format_standing(result)}", *format_background(result), *format_ending(result)]
+        [f"{notice} {format_standing(result)}", *format_background(result), *format_ending(result)]
     )
 
 
@@ -35,37 +41,52 @@ def format_step_result(result: StepResult) -> str:
     """The verdict, if there is one, else how far the debate is; then what was said in the round."""
     parts = [JOINED] if result.joined else []
     parts += [result.effect] if isinstance(result, TurnResult) and result.effect else []
-    parts += [format_standing(result, result.round, result.phase)]
-    parts += [format_report(result)] if result.headline else format_background(result)
+    standing = format_standing(result, result.round, result.phase)
+    if result.answer.head:  # all else was told on the way, or stands in its lines
+        parts += [format_report(result, result.debate_id), standing, *format_ending(result)]
+        return "\n\n".join(filter(None, parts))
+    parts += [standing]
+    parts += [format_report(result, result.debate_id)] if result.headline else format_background(result)
     parts += [result.framing] if result.framing and result.framing not in result.warnings else []
     parts += [f"Warning: {warning}" for warning in result.warnings if warning not in result.cautions]
-    parts += [result.estimate]
+    parts += [result.estimate] if result.estimate else []
     for turn in result.turns:
-        recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
+        recipient = f", {turn.act} to {turn.to}" if turn.to else ""
         retracted = ", retracted" if turn.retracted else ""
-        title = f"**{turn.agent}** ({quote_heading(turn.stance)}){recipient}{retracted}:"
+        stance = f" ({quote_heading(turn.stance)})" if turn.stance else f", {turn.act}"
+        title = f"**{turn.agent}**{stance}{recipient}{retracted}:"
         parts.append(f"{title}\n{quote(turn.text)}")
     parts += [result.moderator] if result.moderator else []
     parts += [f"**The rules of every turn**\n{result.rules}"] if result.rules else []
-    for one in result.awaited:
-        prompt = f". The prompt:\n\n{one.prompt}" if one.prompt else ", later"
-        parts.append(f"**To write: {one.speaker}** ({describe_task(one)}){prompt}")
+    for awaited in result.awaited:
+        prompt = f". The prompt:\n\n{awaited.prompt}" if awaited.prompt else ", later"
+        parts.append(f"**To write: {awaited.speaker}** ({describe_task(awaited)}){prompt}")
     return "\n\n".join([*parts, *format_ending(result)])
 
 
 def format_steer_result(result: SteerResult) -> str:
     standing = format_standing(result, result.round, result.phase)
-    return "\n\n".join([result.effect, standing, result.estimate, *format_ending(result)])
+    parts = [result.effect, standing, result.estimate]
+    return "\n\n".join([*filter(None, parts), *format_ending(result)])
 
 
 def format_standing(result: DebateResult, round_number: int = 0, phase: str = "") -> str:
-    """Status, round and reason in a sentence or two."""
-    where = f", round {round_number} ({phase})" if round_number else ""
+    """Status, round and reason in a sentence or two; "" where an answer says all of it."""
+    at_round = f", round {round_number} ({phase})" if round_number else ""
     at_work = ", at work" if result.working else ""
-    ended = result.reason if result.reason in END_REASONS.values() else END_REASONS.get(result.reason)
-    reason = f"The talk ended: {ended}." if ended else result.reason
-    told = describe_provenance(result.provenance)
-    return " ".join(f"Debate {result.debate_id}: {result.status}{at_work}{where}. {reason} {told}".split())
+    ending = result.reason if result.reason in END_REASONS.values() else END_REASONS.get(result.reason)
+    is_told = (
+        isinstance(result, VerdictResult)
+        and result.answer.head
+        and result.reason in {END_CAUSE_TEXTS[cause] for cause in USUAL_ENDS}
+    )
+    reason = "" if is_told else f"The talk ended: {ending}." if ending else result.reason
+    origin = describe_provenance(result.provenance)
+    if is_told and not origin:
+        return ""
+    return " ".join(
+        f"Debate {result.debate_id}: {result.status}{at_work}{at_round}. {reason} {origin}".split()
+    )
 
 
 def format_background(result: VerdictResult) -> list[str]:
@@ -78,17 +99,19 @@ def format_background(result: VerdictResult) -> list[str]:
     ]
     question = f"**Question**: {quote_heading(result.question)}"
     rounds, turns = format_count(result.rounds_of_talk, "round"), format_count(result.turn_count, "turn")
-    so_far = f"{rounds} of talk so far, {turns}. {result.cost} {result.effort}".rstrip()
-    return [part for part in (origin, question, "\n".join(sections).strip(), so_far) if part]
+    talk = f"{rounds} of talk so far, {turns}. " if result.positions or result.turn_count else ""
+    so_far = f"{talk}{result.cost} {result.effort}".rstrip()
+    said = format_so_far(result.answer)
+    return [part for part in (said, origin, question, "\n".join(sections).strip(), so_far) if part]
 
 
 def format_ending(result: DebateResult) -> list[str]:
-    """What was left out, where everything stands, and the next call."""
+    """What was left out, the address of the transcript, and the next call."""
     return [*result.left_out, f"Transcript: {result.transcript_uri}", result.next]
 
 
 def format_page(result: ViewResult) -> tuple[str, str]:
-    """The page as it is, and apart from it how the debate stands and how to go on."""
+    """The page as it is, and separately the state of the debate and the next call."""
     page = result.text or format_json(result.data)
     return page, "\n".join([format_standing(result), *format_ending(result)])
 
@@ -102,11 +125,11 @@ def format_debate_list(result: DebateListResult) -> str:
 def format_row(row: DebateRow) -> str:
     """A debate in a list, the question last."""
     position = row.winner_stance or row.position
-    found = " ".join(filter(None, (row.outcome, row.winner, quote_heading(position) if position else "")))
+    outcome = " ".join(filter(None, (row.outcome, row.winner, quote_heading(position) if position else "")))
     tags = f"tags: {', '.join(row.tags)}" if row.tags else ""
-    when = f"opened {row.opened_at}, changed {row.changed_at}"
+    times = f"opened {row.opened_at}, changed {row.changed_at}"
     mirror = f"mirror of {row.mirror_of}" if row.mirror_of else ""
     recorded = describe_provenance(row.provenance).rstrip(".")
     recorded = recorded[:1].lower() + recorded[1:]
-    parts = (row.status, row.format, mirror, f"round {row.round}", found, tags, when, recorded)
+    parts = (row.status, row.format, mirror, f"round {row.round}", outcome, tags, times, recorded)
     return f"{row.debate_id}: {', '.join(filter(None, parts))}: {quote_heading(row.question)}"

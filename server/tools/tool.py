@@ -1,4 +1,4 @@
-"""What a tool is: checked arguments, a result, errors that say what to do."""
+"""What a tool is: validated arguments, a result, and errors that say what to do."""
 
 import logging
 import re
@@ -12,8 +12,8 @@ from mcp import types
 from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
-from server.access.caller import DEBATE, read_caller
-from server.debate.commands.requests import Input
+from server.caller import DEBATE, read_caller
+from server.debate.commands.inputs import Input
 from server.debate.facts.errors import DebateError
 from server.debate.facts.setup.seats import HUMAN
 from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
@@ -22,11 +22,12 @@ from server.debate.state.debate import Debate
 from server.debate.views.progress import Progress, build_progress, describe_progress
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.engine.queries import find_debate_id
 from server.engine.runner import TO_END, has_reached
 from server.tools.listing import polls_tasks
 
 MAX_VALUES = 10_000  # in the arguments of a call, at any depth: no debate needs so many
-MAX_COMPARED = 1_000  # errors that are compared with what a tool knows
+MAX_COMPARED = 1_000  # validation errors that are explained one by one
 MAX_ERRORS = 5
 MAX_ERROR_BYTES = 3_000
 MAX_NAME_LENGTH = 60
@@ -51,7 +52,7 @@ BOUNDS = {
     "string_too_long": "may have {max_length:,} characters at most",
     "too_long": "may have {max_length:,} entries at most, and has {actual_length:,}",
 }
-"""What pydantic's error types say, and fill in."""
+"""Texts for pydantic's error types, with placeholders for their details."""
 
 ARGUMENT_HINTS = {
     "question": "what the debate is to answer, in a sentence",
@@ -63,16 +64,15 @@ ERROR_PREFIX = "Error: "
 MAX_SHAPE_FIELDS = 4  # of an object, where an error shows its shape
 
 PROGRESS_STEP = 0.01
-"""By which a report without a new answer grows: MCP requires that progress grows with every report."""
+"""The growth of progress in a report without a new answer: MCP requires that progress always grows."""
 
-
-ASKED = frozenset({HUMAN})
-"""The models of seats whose turns a poll asks the person at the client for."""
+PERSON_MODELS = frozenset({HUMAN})
+"""Models of seats whose turns the person at the client writes when a task is polled."""
 
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """In place of a result, for a client that polls what a call began: it is told now, and asks for the result."""
+    """The output of a call for a client that polls: the run has begun, and the client asks for the result later."""
 
     snapshot: DebateSnapshot
     tool: str
@@ -82,24 +82,24 @@ class BegunRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens by itself, and the result can be told."""
+        """Whether nothing more happens by itself, so that the result can be given."""
         debate, status = self.snapshot.debate, self.snapshot.status
-        if status == "waiting" and self.asks and find_asked_calls(debate):
+        if status == "waiting" and self.asks and list_person_calls(debate):
             return False
         return status in ("paused", "waiting") or has_reached(debate, self.through_round or TO_END)
 
 
-def find_asked_calls(debate: Debate) -> dict[str, Call]:
+def list_person_calls(debate: Debate) -> dict[str, Call]:
     """The turns that the person at the client is asked for, the next one of each seat."""
-    asked: dict[str, Call] = {}
+    calls: dict[str, Call] = {}
     for call in pending_calls(debate):
-        if call.model in ASKED:
-            asked.setdefault(call.seat, call)
-    return asked
+        if call.model in PERSON_MODELS:
+            calls.setdefault(call.seat, call)
+    return calls
 
 
 ToolOutput = types.CallToolResult | types.InputRequiredResult | BegunRun
-"""A result, or what the client has to ask a person first; it then repeats the call with the answer."""
+"""A result, a question to a person, after which the client repeats the call with the answer, or a run."""
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class ToolCall:
         self._progress, self._total = -PROGRESS_STEP, 0.0
 
     async def report(self, snapshot: DebateSnapshot) -> None:
-        """Report to the client, if it asked for reports, who answered, and how many of how many."""
+        """Report who answered, and how many of how many, if the client asked for progress."""
         progress = build_progress(snapshot.debate)
         message = describe_progress(progress, self._reported, self.manager.find_holdup(snapshot))
         self._reported = progress
@@ -153,27 +153,30 @@ class Tool:
     result: type[BaseModel]
     annotations: types.ToolAnnotations
 
-    async def run(self, call: ToolCall, listed: types.Tool) -> ToolOutput:
+    async def run(self, call: ToolCall, listed_tool: types.Tool) -> ToolOutput:
         """The result, or an error that tells the model in plain text what to do."""
         if has_more_values(call.params.arguments, MAX_VALUES):
             return build_error(f"The arguments have more than {MAX_VALUES:,} values.")
         try:
             arguments = self.arguments.model_validate(call.params.arguments or {})
         except ValidationError as error:
-            return build_error(describe_errors(error, listed.input_schema))
+            return build_error(describe_errors(error, listed_tool.input_schema))
         try:
             await call.manager.presence.reopen_if_told()
+            if typed := getattr(arguments, "debate_id", ""):
+                full_id = await find_debate_id(call.manager, typed)
+                arguments = arguments.model_copy(update={"debate_id": full_id})
             return await arguments.execute(call)
         except DebateError as error:
             call.manager.presence.acknowledge(error)
             return build_error(str(error))
         except Exception as error:
-            logger.exception("Tool %s failed", listed.name)
-            return build_failure(listed.name, error)
+            logger.exception("Tool %s failed", listed_tool.name)
+            return build_failure(listed_tool.name, error)
 
 
 def build_failure(tool: str, error: Exception) -> types.CallToolResult:
-    """What a caller is told of an error, which may be a defect of ours."""
+    """The result for an error: its text, or a notice of a defect in this server."""
     if isinstance(error, DebateError):
         return build_error(str(error))
     return build_error(
@@ -183,20 +186,20 @@ def build_failure(tool: str, error: Exception) -> types.CallToolResult:
 
 
 def build_error(text: str) -> types.CallToolResult:
-    shown = shorten_to_bytes(remove_invisible(text), MAX_ERROR_BYTES)
-    content = types.TextContent(type="text", text=f"{ERROR_PREFIX}{shown}")
+    shortened = shorten_to_bytes(remove_invisible(text), MAX_ERROR_BYTES)
+    content = types.TextContent(type="text", text=f"{ERROR_PREFIX}{shortened}")
     return types.CallToolResult(content=[content], is_error=True)
 
 
-def has_more_values(arguments: object, most: int) -> bool:
-    """Whether there are more keys and entries in these than so many. Checking them would hold up everybody else."""
-    number, left = 0, [arguments]
-    while left and number <= most:
-        inner = left.pop()
+def has_more_values(arguments: object, limit: int) -> bool:
+    """Whether arguments have more keys and entries than `limit`: validating them would block all other callers."""
+    number, stack = 0, [arguments]
+    while stack and number <= limit:
+        inner = stack.pop()
         if isinstance(inner, dict | list):
             number += len(inner)
-            left += inner.values() if isinstance(inner, dict) else inner
-    return number > most
+            stack += inner.values() if isinstance(inner, dict) else inner
+    return number > limit
 
 
 def describe_errors(error: ValidationError, schema: Schema) -> str:
@@ -211,82 +214,84 @@ def describe_errors(error: ValidationError, schema: Schema) -> str:
             f"[{part}]" if isinstance(part, int) else f".{collapse_whitespace(part)[:MAX_NAME_LENGTH]}"
             for part in path
         ]
-        said = describe_error({**details, "loc": path}, schema)
-        lines[f"`{''.join(parts).removeprefix('.')}` {said}."] = None
-    shown = [*lines][:MAX_ERRORS]
-    return "\n".join([*shown, *([f"And {len(lines) - MAX_ERRORS} more."] if len(lines) > MAX_ERRORS else [])])
+        problem = describe_error({**details, "loc": path}, schema)
+        lines[f"`{''.join(parts).removeprefix('.')}` {problem}."] = None
+    first_lines = [*lines][:MAX_ERRORS]
+    return "\n".join(
+        [*first_lines, *([f"And {len(lines) - MAX_ERRORS} more."] if len(lines) > MAX_ERRORS else [])]
+    )
 
 
 def drop_branches(path: ErrorPath, *, ends_in_key: bool) -> ErrorPath:
-    """The path without what pydantic calls the alternatives of a value: names of types. A key may look like one."""
-    inner, last = (path[:-1], path[-1:]) if ends_in_key else (path, ())
-    kept = (
+    """The path without pydantic's names for alternatives of a value: names of types, which a key may look like."""
+    inner, key = (path[:-1], path[-1:]) if ends_in_key else (path, ())
+    names = (
         part
         for part in inner
         if isinstance(part, int) or not re.fullmatch(r"bool|[A-Z]\w*|constrained-\w+|literal\[.*\]", part)
     )
-    return (*kept, *last)
+    return (*names, *key)
 
 
 def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: PLR0911  (a case for each kind)
     path = details["loc"]
-    found = find_subschema(schema, path)
-    choices = ", ".join(filter(None, found.get("enum", ())))
+    expected = find_subschema(schema, path)
+    choices = ", ".join(filter(None, expected.get("enum", ())))
     match details["type"]:
         case "extra_forbidden":
-            known = find_object(find_subschema(schema, path[:-1])).get("properties", ())
-            nearest = get_close_matches(str(path[-1])[:MAX_NAME_LENGTH], known, n=1)
-            meant = f" Did you mean {nearest[0]}?" if nearest else ""
-            return f"is unknown.{meant} There are: {', '.join(known)}"
+            names = choose_object(find_subschema(schema, path[:-1])).get("properties", ())
+            nearest = get_close_matches(str(path[-1])[:MAX_NAME_LENGTH], names, n=1)
+            suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
+            return f"is unknown.{suggestion} There are: {', '.join(names)}"
         case "missing":
             inside = f", in {describe_shape(find_subschema(schema, path[:-1]))}" if path[1:] else ""
-            fallback = f"pass {TYPE_DESCRIPTIONS.get(found.get('type', ''), 'it')}"
-            hint = ARGUMENT_HINTS.get(str(path[-1])) or found.get("description") or fallback
+            fallback = f"pass {TYPE_DESCRIPTIONS.get(expected.get('type', ''), 'it')}"
+            hint = ARGUMENT_HINTS.get(str(path[-1])) or expected.get("description") or fallback
             return f"is missing: {f'one of {choices}' if choices else hint}{inside}"
         case "value_error":
             return str(details["ctx"]["error"])
-        case "too_long" if isinstance(details["input"], str):  # of a text that was cleaned first
+        case "too_long" if isinstance(details["input"], str):  # a text that was cleaned before the check
             return BOUNDS["string_too_long"].format(**details["ctx"])
         case kind if kind in BOUNDS:
             return BOUNDS[kind].format(**details.get("ctx", {}))
         case _ if choices:
             return f"must be one of {choices}"
-        case "literal_error" if "anyOf" in found:
-            return f"must be {describe_shape(found)}"
+        case "literal_error" if "anyOf" in expected:
+            return f"must be {describe_shape(expected)}"
         case kind if kind.endswith(("_type", "_parsing", "_from_float")):
-            found = found or {"type": kind.removesuffix("_type")}
-            return f"must be {describe_shape(found)}"
+            expected = expected or {"type": kind.removesuffix("_type")}
+            return f"must be {describe_shape(expected)}"
     return f"is not valid: {details['msg']}"
 
 
-def describe_shape(found: Schema) -> str:
-    """What a value must be, with the fields of objects: a list of objects {name, stance, role, …}."""
-    if alternatives := found.get("anyOf"):
+def describe_shape(schema: Schema) -> str:
+    """What a value must be, with the fields of objects: "a list of objects {name, stance, role, …}"."""
+    if alternatives := schema.get("anyOf"):
         return " or ".join(describe_shape(part) for part in alternatives)
-    if choices := found.get("enum"):
+    if choices := schema.get("enum"):
         return f"one of {', '.join(choices)}"
-    described = TYPE_DESCRIPTIONS.get(found.get("type", ""), "of another type")
-    if "properties" in found:
-        names = [*found.get("required", ()), *found["properties"]]
-        shown = [*dict.fromkeys(names)]
-        more = ", …" if len(shown) > MAX_SHAPE_FIELDS else ""
-        return f"{described} {{{', '.join(shown[:MAX_SHAPE_FIELDS])}{more}}}"
-    if "items" in found:
-        item = describe_shape(found["items"])
-        return f"{described} of {'texts' if item == 'text' else item.replace('an object', 'objects', 1)}"
-    return described
+    description = TYPE_DESCRIPTIONS.get(schema.get("type", ""), "of another type")
+    if "properties" in schema:
+        names = [*schema.get("required", ()), *schema["properties"]]
+        fields = [*dict.fromkeys(names)]
+        dots = ", …" if len(fields) > MAX_SHAPE_FIELDS else ""
+        return f"{description} {{{', '.join(fields[:MAX_SHAPE_FIELDS])}{dots}}}"
+    if "items" in schema:
+        item = describe_shape(schema["items"])
+        return f"{description} of {'texts' if item == 'text' else item.replace('an object', 'objects', 1)}"
+    return description
 
 
-def find_object(found: Schema) -> Schema:
+def choose_object(schema: Schema) -> Schema:
     """The alternative that is an object, if there are alternatives."""
-    return next((one for one in found.get("anyOf", ()) if "properties" in one), found)
+    return next((part for part in schema.get("anyOf", ()) if "properties" in part), schema)
 
 
 def find_subschema(schema: Schema, path: ErrorPath) -> Schema:
     """The part of a schema that describes the value at this path; {} if there is none."""
     here = schema
     for part in path:
-        here = find_object(here)
+        here = choose_object(here)
         inner = here.get("items") if isinstance(part, int) else here.get("properties", {}).get(part)
         here = inner or {}
     return here

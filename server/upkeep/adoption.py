@@ -15,7 +15,7 @@ from server.engine.database.memory import has_made_up, is_retracted
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import normalize_question
-from storage.contract.ledger import JudgeSums
+from storage.ledger import JudgeSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,13 @@ class Standing:
 class Influence:
     """What adopting debates changes.
 
+    `already`: those of them that were adopted before.
     `recalled`: those that memory quotes from then on; `left_out`: why it does not quote another one, by its id.
     `their_outcomes`: debates whose outcome others recorded, too. `repeated`: debates by a question that several ask.
     """
 
     debates: Sequence[DebateSnapshot]
+    already: Sequence[str]
     judges: Sequence[Standing]
     recalled: Sequence[str]
     left_out: Mapping[str, str]
@@ -52,18 +54,19 @@ async def find_influence(manager: DebateManager, debate_ids: Sequence[str]) -> I
         DebateNotFoundError, StorageUnavailableError: as `DebateManager.load`.
     """
     debates = [await manager.load(debate_id) for debate_id in dict.fromkeys(debate_ids)]
-    for one in debates:
-        check_adoptable(one)
-    left_out = {one.id: why for one in debates if (why := find_obstacle(one))}
+    for snapshot in debates:
+        check_adoptable(snapshot)
+    left_out = {snapshot.id: obstacle for snapshot in debates if (obstacle := find_obstacle(snapshot))}
     questions = defaultdict[str, list[str]](list)
-    for one in debates:
-        questions[normalize_question(one.debate.setup.question)].append(one.id)
+    for snapshot in debates:
+        questions[normalize_question(snapshot.debate.setup.question)].append(snapshot.id)
     return Influence(
         debates,
+        [snapshot.id for snapshot in debates if snapshot.provenance.adopted],
         await compare_judges(manager, debates),
-        [one.id for one in debates if one.id not in left_out],
+        [snapshot.id for snapshot in debates if snapshot.id not in left_out],
         left_out,
-        [one.id for one in debates if has_their_outcome(one)],
+        [snapshot.id for snapshot in debates if has_their_outcome(snapshot)],
         {question: ids for question, ids in questions.items() if len(ids) > 1},
     )
 
@@ -71,12 +74,12 @@ async def find_influence(manager: DebateManager, debate_ids: Sequence[str]) -> I
 async def adopt_debates(manager: DebateManager, debate_ids: Sequence[str]) -> Influence:
     """Adopt debates, all or, where one cannot be, none. Returns what has changed. Raises as `find_influence`."""
     require(
-        not manager.store.journal.is_read_only, "The database is read-only: nothing can be adopted in it."
+        not manager.store.storage.is_read_only, "The database is read-only: nothing can be adopted in it."
     )
-    found = await find_influence(manager, debate_ids)
-    for one in found.debates:
-        await manager.store.adopt(one.id)
-    return found
+    influence = await find_influence(manager, debate_ids)
+    for snapshot in influence.debates:
+        await manager.store.adopt(snapshot.id)
+    return influence
 
 
 def check_adoptable(snapshot: DebateSnapshot) -> None:
@@ -104,21 +107,24 @@ def find_obstacle(snapshot: DebateSnapshot) -> str:
 
 
 async def compare_judges(manager: DebateManager, debates: Sequence[DebateSnapshot]) -> list[Standing]:
-    added = sum_judgments(debates)
-    if not added:
+    sums_by_judge = sum_judgments(debates)
+    if not sums_by_judge:
         return []
-    new = sum_judgments([one for one in debates if not one.provenance.adopted])
+    new_sums = sum_judgments([snapshot for snapshot in debates if not snapshot.provenance.adopted])
     ledger = manager.store.name_ledger(debates[0].owner)
     with translate_storage_errors():
-        known = {one.judge: one for one in await manager.store.journal.sum_judges(set(added), owner=ledger)}
+        rows_by_judge = {
+            row.judge: row
+            for row in await manager.store.storage.ledger.sum_judges(set(sums_by_judge), owner=ledger)
+        }
     standings = []
-    for judge, sums in sorted(added.items()):
-        before = known.get(judge, JudgeSums(judge, 0, 0, 0))
-        more = new.get(judge, Counter())
-        after = JudgeSums(
-            judge, *(count + more[name] for name, count in zip(COUNTS, before[1:], strict=True))
+    for judge, sums in sorted(sums_by_judge.items()):
+        row = rows_by_judge.get(judge, JudgeSums(judge, 0, 0, 0))
+        counts = new_sums.get(judge, Counter())
+        row_after = JudgeSums(
+            judge, *(count + counts[name] for name, count in zip(COUNTS, row[1:], strict=True))
         )
-        standings.append(Standing(judge, sums["consistent"], build_record(before), build_record(after)))
+        standings.append(Standing(judge, sums["consistent"], build_record(row), build_record(row_after)))
     return standings
 
 
@@ -128,14 +134,14 @@ COUNTS = ("asked", "consistent", "right")
 def sum_judgments(debates: Sequence[DebateSnapshot]) -> dict[str, Counter[str]]:
     """What the ledger gets of debates whose outcome is known, by judge."""
     sums = defaultdict[str, Counter[str]](Counter)
-    for one in debates:
-        for judgment in list_debate_judgments(one.debate) if one.debate.outcome else ():
+    for snapshot in debates:
+        for judgment in list_debate_judgments(snapshot.debate) if snapshot.debate.outcome else ():
             row = build_row(judgment)
             sums[row.judge].update({name: getattr(row, name) for name in COUNTS})
-    return {judge: found for judge, found in sums.items() if found["asked"]}
+    return {judge: counts for judge, counts in sums.items() if counts["asked"]}
 
 
 def has_their_outcome(snapshot: DebateSnapshot) -> bool:
-    """Whether others recorded what turned out right."""
-    told = [entry.seq for entry in snapshot.entries if isinstance(entry.event, OutcomeRecorded)]
-    return bool(told) and told[-1] <= snapshot.provenance.entries_elsewhere
+    """Whether others recorded what turned out right, as it counts."""
+    numbers = [entry.seq for entry in snapshot.entries if isinstance(entry.event, OutcomeRecorded)]
+    return bool(numbers) and numbers[-1] <= snapshot.provenance.entries_elsewhere

@@ -23,11 +23,11 @@ def list_parts(database: Path) -> dict[Path, str]:
     return {Path(f"{place}{suffix}"): name for place in places for suffix, name in PARTS.items()}
 
 
-def is_same_place(one: Path, other: Path) -> bool:
+def is_same_place(path: Path, other_path: Path) -> bool:
     """Whether two paths mean one file, or would: some file systems tell no capitals from small letters."""
-    if one.exists() and other.exists() and one.samefile(other):
+    if path.exists() and other_path.exists() and path.samefile(other_path):
         return True
-    return str(one.resolve()).casefold() == str(other.resolve()).casefold()
+    return str(path.resolve()).casefold() == str(other_path.resolve()).casefold()
 
 
 def back_up(database: str, target: Path, *, overwrite: bool = False) -> None:

@@ -15,9 +15,9 @@ from server.engine.database.errors import (
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
-from storage.contract.errors import StorageError
-from storage.contract.journal import Journal
-from storage.contract.streams import StreamSummary
+from storage.errors import StorageError
+from storage.storage import Storage
+from storage.streams import StreamSummary
 
 DAMAGED_INDEX = "the search index is damaged"
 FOREIGN_WORDS = "the search index has words that no debate has"
@@ -43,8 +43,8 @@ async def check_database(manager: DebateManager, *, rebuild: bool = True) -> Che
 
     Raises StorageUnavailableError if it cannot be read at all.
     """
-    journal = manager.store.journal
-    check = DatabaseCheck(manager, rebuild=rebuild and not journal.is_read_only)
+    storage = manager.store.storage
+    check = DatabaseCheck(manager, rebuild=rebuild and not storage.is_read_only)
     with translate_storage_errors():
         return await check.run()
 
@@ -60,16 +60,16 @@ class DatabaseCheck:
     words: Counter[str] = field(default_factory=Counter)  # in how many debates each is
 
     @property
-    def journal(self) -> Journal:
-        return self.manager.store.journal
+    def storage(self) -> Storage:
+        return self.manager.store.storage
 
     async def run(self) -> CheckResult:
-        self.problems += [Problem("", text) for text in await self.journal.find_file_problems()]
-        position, _ = await self.journal.find_changes(-1)
-        debate_ids = await self.journal.find_all_streams()
+        self.problems += [Problem("", text) for text in await self.storage.find_problems()]
+        position, _ = await self.storage.journal.find_changes(-1)
+        debate_ids = await self.storage.journal.list_streams()
         has_index = await self.has_index()
         if self.rebuild and not has_index:
-            await self.journal.clear_words()
+            await self.storage.index.clear()
         for debate_id in debate_ids:
             try:
                 await self.check_debate(debate_id, has_index=has_index)
@@ -85,7 +85,7 @@ class DatabaseCheck:
 
     async def has_index(self) -> bool:
         try:
-            await self.journal.count_words()
+            await self.storage.index.count()
         except StorageError:
             return False
         return True
@@ -95,8 +95,8 @@ class DatabaseCheck:
 
         False where that cannot be told: a debate could not be read, or something was written since `position`.
         """
-        counts = await self.journal.count_words()
-        if self.unread or (await self.journal.find_changes(position))[0] != position:
+        counts = await self.storage.index.count()
+        if self.unread or (await self.storage.journal.find_changes(position))[0] != position:
             return False
         return any(count > self.words[word] for word, count in counts.items())
 
@@ -104,13 +104,13 @@ class DatabaseCheck:
         """What is stored of a debate for lists and sums and does not follow from its entries."""
         while True:
             snapshot = await self.manager.store.read(debate_id)
-            expected = build_whole_summary(snapshot)
+            summary = build_whole_summary(snapshot)
             ledger = self.manager.store.name_ledger(snapshot.owner)
-            wrong = find_differences(expected, await self.journal.read_summary(debate_id), ledger)
-            words = self.journal.split_words(expected)
-            if has_index and not await self.journal.has_words(debate_id, words):
+            wrong = find_differences(summary, await self.storage.summaries.read(debate_id), ledger)
+            words = self.storage.index.split(summary)
+            if has_index and not await self.storage.index.has(debate_id, words):
                 wrong.append("the search text")
-            if wrong and (await self.journal.head(debate_id))[0] != snapshot.debate.version:
+            if wrong and (await self.storage.journal.head(debate_id))[0] != snapshot.debate.version:
                 continue  # a server has written meanwhile
             break
         self.words.update(words)
@@ -121,12 +121,12 @@ class DatabaseCheck:
 
     async def rewrite(self, snapshot: DebateSnapshot) -> bool:
         version, summary = snapshot.debate.version, build_whole_summary(snapshot)
-        return await self.journal.rewrite_summary(snapshot.id, version, summary)
+        return await self.storage.summaries.rewrite(snapshot.id, version, summary)
 
     async def rebuild_index(self, problem: str, debate_ids: list[str]) -> None:
         """Fill the search index again. Servers may go on adding words meanwhile: twice is as good as once."""
         if self.rebuild:
-            await self.journal.clear_words()
+            await self.storage.index.clear()
             for debate_id in debate_ids:
                 try:
                     while not await self.rewrite(await self.manager.store.read(debate_id)):
@@ -136,23 +136,27 @@ class DatabaseCheck:
         self.problems.append(Problem("", problem, self.rebuild))
 
     async def check_days(self) -> None:
-        days = await self.journal.find_wrong_days()
+        days = await self.storage.spending.find_wrong_days()
         if days:
             if self.rebuild:
-                await self.journal.rewrite_days(days)
+                await self.storage.spending.rewrite_days(days)
             text = f"the sums of {', '.join(days)} were not those of the debates"
             self.problems.append(Problem("", text, self.rebuild))
 
 
-def find_differences(expected: StreamSummary, stored: StreamSummary, ledger: str) -> list[str]:
+def find_differences(summary: StreamSummary, stored_summary: StreamSummary, ledger: str) -> list[str]:
     """What is not as expected. `ledger`: the one that is compared; what others have is nobody's concern here."""
-    heading = (expected.title, expected.status, dict(expected.details))
-    wrong = ["the heading"] if heading != (stored.title, stored.status, stored.details) else []
-    if (expected.family, expected.parent) != (stored.family, stored.parent):
+    heading = (summary.title, summary.status, dict(summary.details))
+    wrong = (
+        ["the heading"]
+        if heading != (stored_summary.title, stored_summary.status, stored_summary.details)
+        else []
+    )
+    if (summary.family, summary.parent) != (stored_summary.family, stored_summary.parent):
         wrong.append("the family of forks")
-    if dict(expected.spending) != dict(stored.spending):
+    if dict(summary.spending) != dict(stored_summary.spending):
         wrong.append("the sums")
-    own = [replace(row, stream="") for row in stored.judgments or () if row.owner == ledger]
-    if list(expected.judgments or ()) != own:
+    own = [replace(row, stream="") for row in stored_summary.judgments or () if row.owner == ledger]
+    if list(summary.judgments or ()) != own:
         wrong.append("the ledger")
     return wrong

@@ -12,18 +12,16 @@ from itertools import groupby
 from operator import attrgetter
 
 from server.engine.database.errors import StorageUnavailableError, translate_storage_errors
-from server.engine.database.origins import get_origin
 from server.engine.database.snapshots import format_time
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.upkeep.check import Problem
 from server.upkeep.hook_progress import MAX_REFERENCES, HookProgress, copy_hook_progress
-from storage.contract.deletion import Tombstone
-from storage.contract.errors import DamagedStreamError, DeletedStreamError, DivergenceError
-from storage.contract.journal import Journal
-from storage.contract.ledger import NO_STREAM, LedgerRow
-from storage.contract.streams import Entry, StreamHead, StreamSummary
-from storage.contract.tokens import StoredToken
+from storage.errors import DamagedStreamError, DeletedStreamError, DivergenceError
+from storage.ledger import NO_STREAM, LedgerRow
+from storage.storage import Storage
+from storage.streams import Entry, StreamHead, StreamSummary, Tombstone
+from storage.tokens import StoredToken
 
 MAX_READ = 64  # debates that are kept in memory
 
@@ -53,7 +51,7 @@ class CopyResult:
     problems: list[Problem] = field(default_factory=list)
 
 
-async def copy_debates(source: DebateManager, target: Journal, *, with_tokens: bool = False) -> CopyResult:
+async def copy_debates(source: DebateManager, target: Storage, *, with_tokens: bool = False) -> CopyResult:
     """Copy what the target lacks, oldest debate first, as it is when the copy begins.
 
     `with_tokens`: whoever has one of the source may use the target.
@@ -62,7 +60,7 @@ async def copy_debates(source: DebateManager, target: Journal, *, with_tokens: b
     result, as one whose record is damaged. Raises StorageUnavailableError if a database cannot be used.
     """
     with translate_storage_errors():
-        copy = Copy(source, target, await HookProgress.read(source.store.journal, target), with_tokens)
+        copy = Copy(source, target, await HookProgress.read(source.store.storage, target), with_tokens)
         await copy.run()
     return copy.result
 
@@ -72,7 +70,7 @@ class Copy:
     """Every method may raise StorageError."""
 
     source: DebateManager
-    target: Journal
+    target: Storage
     hooks: HookProgress
     with_tokens: bool
     result: CopyResult = field(default_factory=CopyResult)
@@ -81,27 +79,27 @@ class Copy:
     recent: dict[str, tuple[list[Entry], str]] = field(default_factory=dict)  # what was read, with seals
 
     @property
-    def journal(self) -> Journal:
-        return self.source.store.journal
+    def storage(self) -> Storage:
+        return self.source.store.storage
 
     async def run(self) -> None:
         await self.copy_tokens()  # first: who may read the rest
-        versions = await self.journal.outbox.find_versions(self.hooks.end)
+        versions = await self.storage.outbox.find_versions(self.hooks.end)
         await self.copy_all(versions)
-        for debate_id in await self.journal.find_deleted_streams():
-            if tombstone := await self.journal.find_tombstone(debate_id):
+        for debate_id in await self.storage.tombstones.list_streams():
+            if tombstone := await self.storage.tombstones.find(debate_id):
                 await self.copy_tombstone(tombstone)
-        await self.target.restore_keys(await self.journal.read_keys())
+        await self.target.keys.restore(await self.storage.keys.read())
         await self.copy_imported_judgments()
-        await copy_hook_progress(self.journal, self.target, self.hooks, versions)
+        await copy_hook_progress(self.storage, self.target, self.hooks, versions)
         self.result.copied_debates = len(self.written)
 
     async def copy_all(self, versions: dict[str, int]) -> None:
         """First what hooks have reached; then the rest in the order in which they will."""
-        reached = await self.journal.outbox.find_versions(self.hooks.reached)
-        debate_ids = await self.journal.find_all_streams()
+        versions_read = await self.storage.outbox.find_versions(self.hooks.reached)
+        debate_ids = await self.storage.journal.list_streams()
         for debate_id in debate_ids:
-            seq = reached.get(debate_id, 0)
+            seq = versions_read.get(debate_id, 0)
             if seq or debate_id not in versions:
                 await self.try_to_copy(debate_id, seq, versions.get(debate_id, 0))
         await self.copy_unread(versions)
@@ -113,10 +111,12 @@ class Copy:
     async def copy_unread(self, versions: dict[str, int]) -> None:
         position = self.hooks.reached
         while position < self.hooks.end:
-            references = await self.journal.outbox.entries_after(position, limit=MAX_REFERENCES)
+            references = await self.storage.outbox.find_entries(position, limit=MAX_REFERENCES)
             position = references[-1].position if references else self.hooks.end
-            copied = [one for one in references if one.position <= self.hooks.end]
-            for debate_id, group in groupby(copied, attrgetter("stream")):
+            references_to_copy = [
+                reference for reference in references if reference.position <= self.hooks.end
+            ]
+            for debate_id, group in groupby(references_to_copy, attrgetter("stream")):
                 await self.try_to_copy(debate_id, [*group][-1].seq, versions[debate_id])
 
     async def try_to_copy(self, debate_id: str, seq: int, version: int) -> None:
@@ -138,43 +138,43 @@ class Copy:
 
     async def compare_tombstone(self, tombstone: Tombstone) -> None:
         """What a debate is that was deleted in the target, or just now in the source."""
-        debate_id, left = tombstone.stream, (tombstone.seq, tombstone.head)
-        head = await self.journal.head(debate_id)
+        debate_id, end = tombstone.stream, (tombstone.seq, tombstone.head)
+        head = await self.storage.journal.head(debate_id)
         self.failed.add(debate_id)
-        if head.seq and (head.seq, head.hash) != left:
+        if head.seq and (head.seq, head.hash) != end:
             self.fail(debate_id, f"it was deleted in the target at entry {tombstone.seq}, and stays so")
         else:
             self.result.stays_deleted += bool(head.seq)
 
     async def copy_up_to(self, debate_id: str, seq: int, version: int) -> None:
-        stored = await self.target.head(debate_id)
-        if stored.seq >= seq and stored == await self.journal.head(debate_id):
+        head_in_target = await self.target.journal.head(debate_id)
+        if head_in_target.seq >= seq and head_in_target == await self.storage.journal.head(debate_id):
             return
         entries, seal = await self.read(debate_id)
         if not seq:  # it began after the copy did, if it is whole
             return
         part = entries[:seq]
-        if stored.seq >= seq:
-            require_same(debate_id, await self.target.read(debate_id), part)
+        if head_in_target.seq >= seq:
+            require_same(debate_id, await self.target.journal.read(debate_id), part)
             return
         if seq < version:  # the rest follows, and what comes of it
-            summary, seal = await self.journal.read_summary(debate_id), ""
+            summary, seal = await self.storage.summaries.read(debate_id), ""
         else:
-            owner = (await self.journal.head(debate_id)).owner
+            owner = (await self.storage.journal.head(debate_id)).owner
             summary = await self.build_summary(debate_id, part, seal, owner)
             self.result.recorded_elsewhere += self.is_from_elsewhere(
-                debate_id, await self.journal.head(debate_id)
+                debate_id, await self.storage.journal.head(debate_id)
             )
             seal = seal if seq == len(entries) else self.compute_seal(debate_id, entries, seal, owner, seq)
-        self.result.copied_entries += await self.target.restore(debate_id, part, summary, seal=seal)
+        self.result.copied_entries += await self.target.journal.restore(debate_id, part, summary, seal=seal)
         self.written.add(debate_id)
 
     async def read(self, debate_id: str) -> tuple[list[Entry], str]:
-        found = self.recent.pop(debate_id, None) or await self.journal.read_sealed(debate_id)
-        self.recent[debate_id] = found
+        record = self.recent.pop(debate_id, None) or await self.storage.journal.read_sealed(debate_id)
+        self.recent[debate_id] = record
         if len(self.recent) > MAX_READ:
             del self.recent[next(iter(self.recent))]
-        return found
+        return record
 
     async def build_summary(
         self, debate_id: str, entries: list[Entry], seal: str, owner: str
@@ -183,7 +183,7 @@ class Copy:
         try:
             snapshot = self.source.store.build_snapshot(debate_id, entries, seal, owner)
         except StorageUnavailableError:
-            return await self.journal.read_summary(debate_id)
+            return await self.storage.summaries.read(debate_id)
         return build_whole_summary(snapshot)
 
     def compute_seal(self, debate_id: str, entries: list[Entry], seal: str, owner: str, seq: int) -> str:
@@ -193,48 +193,46 @@ class Copy:
             snapshot = store.build_snapshot(debate_id, entries, seal, owner)
         except StorageUnavailableError:
             return ""
-        if snapshot.is_foreign:
-            return ""
-        origin = get_origin(snapshot.provenance)
-        cut = origin._replace(elsewhere=min(origin.elsewhere, seq))
-        return store.compute_seal(debate_id, snapshot.entries[seq - 1], cut)
+        origin = snapshot.origin._replace(elsewhere=min(snapshot.origin.elsewhere, seq))
+        return store.compute_seal(debate_id, snapshot.entries[seq - 1], origin)
 
     async def finish(self, debate_id: str, version: int) -> None:
         """Copy what is kept beside a debate, and compare the ends."""
-        for name, text in (await self.journal.read_texts(debate_id)).items():
-            if not await self.target.find_text(debate_id, name):
-                await self.target.keep_text(debate_id, name, text)
-        head, there = await self.journal.head(debate_id), await self.target.head(debate_id)
-        if there.owner != head.owner:
+        for name, text in (await self.storage.texts.read(debate_id)).items():
+            if not await self.target.texts.find(debate_id, name):
+                await self.target.texts.keep(debate_id, name, text)
+        head, head_in_target = (
+            await self.storage.journal.head(debate_id),
+            await self.target.journal.head(debate_id),
+        )
+        if head_in_target.owner != head.owner:
             self.fail(debate_id, "it belongs to somebody else in the target")
-        elif there[:2] != head[:2]:
+        elif head_in_target[:2] != head[:2]:
             self.fail(debate_id, WENT_ON if head.seq > version else DIFFERENT_END)
-        elif self.is_adopted(debate_id, head) and not self.is_adopted(debate_id, there):
+        elif self.is_adopted(debate_id, head) and not self.is_adopted(debate_id, head_in_target):
             await self.adopt_in_target(debate_id, head)
 
     def is_from_elsewhere(self, debate_id: str, head: StreamHead) -> bool:
-        origin = self.source.store.read_origin(debate_id, head)
-        return origin is None or origin.elsewhere > 0
+        return self.source.store.read_origin(debate_id, head).elsewhere > 0
 
     def is_adopted(self, debate_id: str, head: StreamHead) -> bool:
-        origin = self.source.store.read_origin(debate_id, head)
-        return origin is not None and origin.adopted
+        return self.source.store.read_origin(debate_id, head).adopted
 
     async def adopt_in_target(self, debate_id: str, head: StreamHead) -> None:
         """Have what was adopted since an earlier copy count in the target, too."""
         entries, seal = await self.read(debate_id)
-        await self.target.set_seal(debate_id, head.seq, seal)
+        await self.target.journal.seal(debate_id, head.seq, seal)
         summary = await self.build_summary(debate_id, entries, seal, head.owner)
-        await self.target.rewrite_summary(debate_id, head.seq, summary)
+        await self.target.summaries.rewrite(debate_id, head.seq, summary)
         self.written.add(debate_id)
 
     async def copy_tombstone(self, tombstone: Tombstone) -> None:
         """Delete a debate in the target that was deleted in the source."""
         debate_id = tombstone.stream
-        head = await self.target.head(debate_id)
+        head = await self.target.journal.head(debate_id)
         if not head.seq:
-            summary = await self.journal.read_summary(debate_id)
-            self.result.copied_tombstones += await self.target.restore_tombstone(tombstone, summary)
+            summary = await self.storage.summaries.read(debate_id)
+            self.result.copied_tombstones += await self.target.tombstones.restore(tombstone, summary)
         elif (head.seq, head.hash) != (tombstone.seq, tombstone.head):
             places = f"at entry {tombstone.seq}, and is at entry {head.seq} in the target"
             self.fail(debate_id, f"it was deleted in the source {places}: delete it there, too")
@@ -244,11 +242,11 @@ class Copy:
     async def delete_in_target(self, tombstone: Tombstone) -> None:
         debate_id = tombstone.stream
         for name, text in tombstone.texts.items():
-            await self.target.keep_text(debate_id, name, text)
-        judgments = (await self.journal.read_summary(debate_id)).judgments
-        entries, seal = await self.target.read_sealed(debate_id)
+            await self.target.texts.keep(debate_id, name, text)
+        judgments = (await self.storage.summaries.read(debate_id)).judgments
+        entries, seal = await self.target.journal.read_sealed(debate_id)
         summary = await self.build_summary(debate_id, entries, seal, tombstone.owner)
-        await self.target.delete(
+        await self.target.tombstones.delete(
             debate_id,
             at=tombstone.at,
             actor=tombstone.actor,
@@ -261,21 +259,21 @@ class Copy:
 
     async def copy_imported_judgments(self) -> None:
         """Each owner's to the same owner, as far as they were imported into the ledger of this installation."""
-        there = {
+        rows_in_target = {
             (row.owner, row.item, row.judge): row
-            for row in await self.target.read_judgments()
+            for row in await self.target.ledger.read()
             if row.stream == NO_STREAM
         }
         missing = defaultdict[str, list[LedgerRow]](list)
-        for row in await self.journal.read_judgments():
-            if row.stream != NO_STREAM or there.get((row.owner, row.item, row.judge)) == row:
+        for row in await self.storage.ledger.read():
+            if row.stream != NO_STREAM or rows_in_target.get((row.owner, row.item, row.judge)) == row:
                 continue
             if self.source.store.is_own_ledger(row.owner):
                 missing[row.owner].append(row)
             else:
                 self.result.left_judgments += 1
         for owner, rows in missing.items():
-            await self.target.change_judgments(lambda _stored, rows=rows: rows, owner=owner)  # type: ignore[misc]
+            await self.target.ledger.change(lambda _stored, rows=rows: rows, owner=owner)  # type: ignore[misc]
 
     async def copy_tokens(self) -> None:
         """Add the tokens that are missing, where that is asked for, and revoke those that were, in any case.
@@ -283,17 +281,17 @@ class Copy:
         A token that was revoked in one of the two stays revoked. One that lets nobody in any more is added as well: it
         would be let in again if it were made anew.
         """
-        there = {token.digest: token for token in await self.target.read_tokens()}
+        tokens_in_target = {token.digest: token for token in await self.target.tokens.read()}
         let_in = set[str]()
-        for token in await self.journal.read_tokens():
-            known = there.get(token.digest)
-            if known is None and self.with_tokens:
-                await self.target.add_token(token)
+        for token in await self.storage.tokens.read():
+            token_in_target = tokens_in_target.get(token.digest)
+            if token_in_target is None and self.with_tokens:
+                await self.target.tokens.add(token)
                 let_in |= {token.owner} if self.is_valid(token) else set()
-            elif known and token.revoked_at and not known.revoked_at:
-                await self.target.revoke_token(token.digest, token.revoked_at)
+            elif token_in_target and token.revoked_at and not token_in_target.revoked_at:
+                await self.target.tokens.revoke(token.digest, token.revoked_at)
             else:
-                self.result.left_tokens += known is None and self.is_valid(token)
+                self.result.left_tokens += token_in_target is None and self.is_valid(token)
                 continue
             self.result.copied_tokens += 1
         self.result.let_in = len(let_in)
@@ -304,8 +302,8 @@ class Copy:
         return not (token.revoked_at or is_over)
 
 
-def require_same(debate_id: str, stored: list[Entry], entries: list[Entry]) -> None:
+def require_same(debate_id: str, target_entries: list[Entry], entries: list[Entry]) -> None:
     """Raises DivergenceError if a debate does not begin with these entries."""
-    for there, here in zip(stored, entries, strict=False):
-        if there.hash != here.hash:
-            raise DivergenceError(debate_id, here.seq)
+    for target_entry, entry in zip(target_entries, entries, strict=False):
+        if target_entry.hash != entry.hash:
+            raise DivergenceError(debate_id, entry.seq)

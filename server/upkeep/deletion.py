@@ -13,7 +13,7 @@ from server.engine.database.snapshots import DebateSnapshot, format_time
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.engine.receipts import find_receipt
-from storage.contract.deletion import Tombstone
+from storage.streams import Tombstone
 
 
 async def delete_debate(manager: DebateManager, debate_id: str, *, actor: str) -> list[Tombstone]:
@@ -26,11 +26,13 @@ async def delete_debate(manager: DebateManager, debate_id: str, *, actor: str) -
         DebateNotFoundError: nothing is stored under this id.
     """
     await manager.store.find_head(debate_id)  # it may be another's
-    left = await remove_debate(manager, debate_id, await read_if_possible(manager, debate_id), actor=actor)
+    tombstones = await remove_debate(
+        manager, debate_id, await read_if_possible(manager, debate_id), actor=actor
+    )
     await finish_removal(manager)
-    if not left:
+    if not tombstones:
         raise DebateNotFoundError(debate_id)
-    return left
+    return tombstones
 
 
 async def remove_debate(
@@ -54,7 +56,7 @@ async def remove_debate(
         mirror_id = snapshot.debate.mirror_opened.debate_id if snapshot.debate.mirror_opened else ""
         version = snapshot.debate.version if only_if_unchanged else None
     with translate_storage_errors():
-        tombstone = await store.journal.delete(
+        tombstone = await store.storage.tombstones.delete(
             debate_id,
             at=format_time(manager.clock()),
             actor=actor,
@@ -86,7 +88,7 @@ async def read_if_possible(manager: DebateManager, debate_id: str) -> DebateSnap
 
 async def finish_removal(manager: DebateManager) -> None:
     """Take out of the files what removals have left there. Raises StorageUnavailableError."""
-    journal = manager.store.journal
+    storage = manager.store.storage
     with translate_storage_errors():
-        await journal.merge_words()
-    journal.checkpoint_soon()  # the log holds the entries until then
+        await storage.index.merge()
+    storage.checkpoint_soon()  # the log holds the entries until then

@@ -85,41 +85,47 @@ class Pruning:
 
     async def find_old(self, owner: str | None, other_than: Collection[str]) -> list[str]:
         """The debates that ended so long ago, oldest first."""
-        journal, now = self.manager.store.journal, self.manager.clock()
-        before = format_time(now - timedelta(days=self.days))
+        storage, now = self.manager.store.storage, self.manager.clock()
+        latest_end = format_time(now - timedelta(days=self.days))
         with translate_storage_errors():
-            found = await journal.find_unchanged(FINAL_STATUSES, before, owner=owner)
+            debate_ids = await storage.summaries.find_unchanged(FINAL_STATUSES, latest_end, owner=owner)
             if other_than:
-                owners = await journal.find_owners(found)
-                found = [debate_id for debate_id in found if owners.get(debate_id) not in other_than]
+                owners = await storage.lists.find_owners(debate_ids)
+                debate_ids = [
+                    debate_id for debate_id in debate_ids if owners.get(debate_id) not in other_than
+                ]
             for_good = format_time(now - timedelta(days=max(self.days, HOOK_DAYS)))
-            self.recent = {*found} - {*await journal.find_unchanged(FINAL_STATUSES, for_good)}
-            readers = await journal.outbox.find_readers()
+            self.recent = {*debate_ids} - {*await storage.summaries.find_unchanged(FINAL_STATUSES, for_good)}
+            readers = await storage.outbox.find_readers()
         self.position = min((mark.position for mark in readers.values()), default=None)
         self.holders = await self.manager.leases.find_holders()
-        return found
+        return debate_ids
 
     async def find_obstacle(self, debate_id: str) -> str:
         """Why a debate stays; "" if it may go."""
-        journal = self.manager.store.journal
+        storage = self.manager.store.storage
         if debate_id in self.holders:
             return "somebody works on it"
         with translate_storage_errors():
-            seq, *_ = await journal.head(debate_id)
-            mirrored = str((await journal.read_summary(debate_id)).details.get("mirror_of") or "")
-            if mirrored and mirrored not in self.result.debate_ids and (await journal.head(mirrored))[0]:
-                return f"it is the mirror of {mirrored}, which stays"
+            seq, *_ = await storage.journal.head(debate_id)
+            original = str((await storage.summaries.read(debate_id)).details.get("mirror_of") or "")
+            if (
+                original
+                and original not in self.result.debate_ids
+                and (await storage.journal.head(original))[0]
+            ):
+                return f"it is the mirror of {original}, which stays"
             if debate_id not in self.recent or self.position is None:
                 return ""
-            is_read = await journal.outbox.find_position(debate_id, seq) <= self.position
-            if not is_read or await journal.outbox.queues_about(debate_id):
+            is_read = await storage.outbox.find_position(debate_id, seq) <= self.position
+            if not is_read or await storage.outbox.find_queues(debate_id):
                 return "hooks have not dealt with it yet"
         return ""
 
     async def remove(self, debate_id: str) -> None:
         """Remove a debate, unless somebody writes to it now."""
         snapshot = await self.manager.store.read(debate_id)
-        left = await remove_debate(
+        tombstones = await remove_debate(
             self.manager, debate_id, snapshot, actor=self.actor, only_if_unchanged=True, keep_judgments=True
         )
-        self.result.debate_ids += [tombstone.stream for tombstone in left]
+        self.result.debate_ids += [tombstone.stream for tombstone in tombstones]

@@ -1,7 +1,7 @@
-"""What the page draws beside the recorded words: points, links, names, checked quotes, and what the rules made of it.
+"""What the page draws beside the recorded words: points, links, names, checked quotes, and the results of the rules.
 
-Words stay where they were recorded: all that is drawn upon them are places in the entries, in characters. So what a
-reader sees of a turn is what the chain of hashes covers.
+The words are shown as they were recorded, and everything drawn on them refers to places in the entries, in characters.
+So a reader sees the text that the chain of hashes covers.
 """
 
 from collections import Counter
@@ -19,23 +19,37 @@ from server.debate.analysis.claims import (
     rank_objections,
     rank_support,
 )
+from server.debate.answer.debates import build_panel
+from server.debate.answer.lines import list_lines
+from server.debate.answer.mentions import tell_mentions
+from server.debate.answer.panel import Panel
+from server.debate.answer.texts import show_answer
 from server.debate.arguments.graph import Graph
-from server.debate.arguments.points import Point
 from server.debate.documents.evidence import weigh_evidence
-from server.debate.documents.marks import CHECKED, CHECKED_WITH_GAPS, CheckedQuote, check_quotes
-from server.debate.facts.answers import MESSAGE_SLOT, Answer
+from server.debate.documents.folding import fold
+from server.debate.documents.marks import (
+    CHECKED,
+    CHECKED_WITH_GAPS,
+    CheckedQuote,
+    check_quotes,
+    mark_quotes,
+)
+from server.debate.documents.quotes import find_span
+from server.debate.facts.advice import MINE, AdviceEvent
+from server.debate.facts.answers import MESSAGE_SLOT
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.events import Concluded, Recorded, Spoke
+from server.debate.facts.events import Recorded, Spoke
 from server.debate.facts.fact import Fact
 from server.debate.facts.quoting import unescape_markup
 from server.debate.state.debate import Debate, judge_seats
-from server.debate.state.labels import locate_labels
+from server.debate.state.labels import locate_labels, order_sides
 from server.debate.state.seats import current_model
+from server.debate.views.advice import describe_advice
 from server.debate.views.awaited import awaited_seats
 from server.debate.views.catalog import ViewSource
-from server.debate.views.compare import find_differences
-from server.debate.views.names import MODEL_PARTS, MODEL_TEXTS, is_reading
-from server.debate.views.progress import build_progress
+from server.debate.views.compare import list_differences_of_setups
+from server.debate.views.names import MODEL_TEXTS, find_version, is_reading, list_part_fields
+from server.debate.views.progress import build_progress, describe_work
 from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import framing_line, known_debaters, origin_line
 from server.debate.views.verdict import build_report
@@ -46,9 +60,9 @@ Place = tuple[int, str]
 """The number of an entry, and the field of its body with the text."""
 
 
-def build_drawing(source: ViewSource, shown: Iterable[Recorded]) -> Row:
-    """`shown`: the entries that readers may see whole."""
-    entries, debate = tuple(shown), source.debate
+def build_drawing(source: ViewSource, visible_entries: Iterable[Recorded]) -> Row:
+    """The drawing of a debate. `visible_entries`: those that readers may see in full."""
+    entries, debate = tuple(visible_entries), source.debate
     setup, visible = debate.setup, hide_answers(debate)
     graph, places = find_graph(visible), locate_turns(entries)
     progress = build_progress(debate)
@@ -63,6 +77,13 @@ def build_drawing(source: ViewSource, shown: Iterable[Recorded]) -> Row:
             for seat in known_debaters(setup)
         ],
         "judges": [{"seat": seat, "model": current_model(debate, seat)} for seat in judge_seats(setup)],
+        "lines": [row._asdict() for row in list_lines(build_report(debate).answer, source.id)],
+        "answers": build_answers(visible) if setup.answering else [],
+        "advice": {
+            str(entry.seq): describe_advice(debate, entry.event)
+            for entry in entries
+            if isinstance(entry.event, AdviceEvent)
+        },
         "report": build_report(debate).model_dump(exclude={"question", "positions", "claims"}),
         "claims": build_claim_rows(visible, graph),
         "points": build_points(visible, graph, places),
@@ -71,33 +92,83 @@ def build_drawing(source: ViewSource, shown: Iterable[Recorded]) -> Row:
         "retracted": [list(turn) for turn in sorted(debate.retracted_turns)],
         "inherited": setup.forked_at_round,
         "awaiting": awaited_seats(debate),
-        "progress": {"done": progress.done, "expected": progress.expected, "asked": list(progress.asked)},
+        "progress": {
+            "done": progress.done,
+            "expected": progress.expected,
+            "asked": list(progress.asked),
+            "work": describe_work(progress),
+        },
         "framing": framing_line(setup),
         "origin": origin_line(setup.mirror_of, setup.forked_from, setup.forked_at_round),
     }
 
 
+def build_answers(debate: Debate) -> list[Row]:
+    """The answers that were given apart, each with what reviews found wrong in it, and where it says that.
+
+    `parts`: [text, number of the correction of these words, or 0].
+    """
+    panel = build_panel(debate)
+    rows = []
+    for seat, answer in panel.answers.items():
+        text = mark_quotes(debate, tell_mentions(panel, show_answer(answer)), debate.version, str)
+        corrections = list_corrections(panel, seat)
+        rows.append(
+            {
+                "title": "Your answer" if seat == MINE else seat,
+                "model": panel.models.get(seat, ""),
+                "parts": split_at_words(text, [row["words"] for row in corrections]),
+                "corrections": corrections,
+            }
+        )
+    return rows
+
+
+def list_corrections(panel: Panel, seat: str) -> list[Row]:
+    """What reviews found wrong in an answer; words that several quote stand once."""
+    found: dict[str, Row] = {}
+    for reader in panel.readers:
+        for error in chain.from_iterable(review.errors for review in panel.reviewed[reader]):
+            if seat in error.answers:
+                row = {"words": error.words, "right": tell_mentions(panel, error.right), "by": reader}
+                found.setdefault(fold(error.words) or error.right, row)
+    return [*found.values()]
+
+
+def split_at_words(text: str, wanted: list[str]) -> list[tuple[str, int]]:
+    """The text in parts: (words, their number in the list from 1 on), and what stands around them with 0."""
+    spans = [
+        (span, number) for number, words in enumerate(wanted, 1) if words and (span := find_span(words, text))
+    ]
+    parts, at = [], 0
+    for span, number in sorted(spans, key=lambda row: row[0].start):
+        if span.start >= at:
+            parts += [(text[at : span.start], 0), (text[span.start : span.end], number)]
+            at = span.end
+    return [part for part in (*parts, (text[at:], 0)) if part[0]]
+
+
 def locate_turns(entries: Iterable[Recorded]) -> dict[tuple[str, int, int], Place]:
-    """Where the words of each turn and message were recorded, by seat, round and slot."""
+    """The place of the words of each turn and message, by seat, round and slot."""
     places: dict[tuple[str, int, int], Place] = {}
     for entry in entries:
         if isinstance(entry.event, Spoke):
-            said = entry.event
-            places[said.seat, said.round, said.slot_index] = (entry.seq, "text")
-            if said.message:
-                places[said.seat, said.round, MESSAGE_SLOT] = (entry.seq, "message.text")
+            turn = entry.event
+            places[turn.seat, turn.round, turn.slot_index] = (entry.seq, "text")
+            if turn.message:
+                places[turn.seat, turn.round, MESSAGE_SLOT] = (entry.seq, "message.text")
     return places
 
 
 def build_points(debate: Debate, graph: Graph, places: dict[tuple[str, int, int], Place]) -> list[Row]:
     """A row for each point, with the place of its words."""
     cited = Counter(chain.from_iterable(judged.cited for judged in list_readings(debate)))
-    weighed = {one.point.id: one for one in weigh_evidence(debate)} if graph.points else {}
+    evidence_by_point = {row.point.id: row for row in weigh_evidence(debate)} if graph.points else {}
     rows = []
     for point in graph.points.values():
         seq, field = places[point.turn.seat, point.turn.round, point.turn.slot_index]
-        evidence = weighed.get(point.id)
-        marks = Counter(find_mark(quote) for quote in evidence.quotes) if evidence else Counter[str]()
+        evidence = evidence_by_point.get(point.id)
+        marks = Counter(choose_mark(quote) for quote in evidence.quotes) if evidence else Counter[str]()
         rows.append(
             {
                 "id": id_of(point.id),
@@ -106,7 +177,8 @@ def build_points(debate: Debate, graph: Graph, places: dict[tuple[str, int, int]
                 "number": point.id.point,
                 "seq": seq,
                 "field": field,
-                **build_extent(point),
+                "start": point.span.start,
+                "end": point.span.end,
                 "kind": point.kind,
                 "standing": graph.standing[point.id],
                 "cited": cited[point.id],
@@ -116,13 +188,9 @@ def build_points(debate: Debate, graph: Graph, places: dict[tuple[str, int, int]
     return rows
 
 
-def find_mark(quote: CheckedQuote) -> str:
-    """The mark of a quote that was found; "" of another."""
+def choose_mark(quote: CheckedQuote) -> str:
+    """The mark of a quote; "" for a quote that was not found."""
     return quote.mark if quote.span else ""
-
-
-def build_extent(point: Point) -> Row:
-    return {"start": point.span.start, "end": point.span.end}
 
 
 def build_links(graph: Graph) -> list[Row]:
@@ -139,12 +207,12 @@ def build_links(graph: Graph) -> list[Row]:
 
 
 def build_claim_rows(debate: Debate, graph: Graph) -> Row:
-    """What the verdict hangs on, what speaks against it, and what lies between the positions."""
+    """What the verdict depends on, what speaks against it, and what divides the positions."""
     if not is_visible(debate, "debaters"):
         return {"hangs_on": [], "against": [], "common_ground": [], "between": []}
 
     def list_rows(ranked: Iterable[tuple[Citation, str]]) -> list[Row]:
-        return [{"point": id_of(point), "why": why} for point, why in islice(ranked, MOST_LISTED)]
+        return [{"point": id_of(point), "why": reason} for point, reason in islice(ranked, MOST_LISTED)]
 
     return {
         "hangs_on": list_rows(rank_support(debate, graph)),
@@ -155,15 +223,15 @@ def build_claim_rows(debate: Debate, graph: Graph) -> Row:
 
 
 def build_marks(debate: Debate, entries: Iterable[Recorded]) -> dict[str, dict[str, list[list[Any]]]]:
-    """Names in place of labels, and checked quotes, by the number of the entry and the field with the text.
+    """Names for labels, and checked quotes, by the number of the entry and the field with the text.
 
-    [start, end, "name", name], [start, end, "quote", number of the document, its mark if it was found, else ""].
+    [start, end, "name", name] or [start, end, "quote", number of the document, its mark or "" if it was not found].
     """
     marks: dict[str, dict[str, list[list[Any]]]] = {}
     for entry in entries:
         for field, text in list_texts(entry.event):
-            if found := mark_text(debate, entry, text):
-                marks.setdefault(str(entry.seq), {})[field] = found
+            if text_marks := mark_text(debate, entry, text):
+                marks.setdefault(str(entry.seq), {})[field] = text_marks
     return marks
 
 
@@ -171,48 +239,45 @@ def list_texts(fact: Fact, path: str = "") -> Iterator[tuple[str, str]]:
     """The texts of models in an event or a part of one, each by its path: `text`, `marks.0.said.quote`."""
     for field in MODEL_TEXTS.get(type(fact), ()):
         yield f"{path}{field}", getattr(fact, field)
-    for field in MODEL_PARTS.get(type(fact), ()):
+    for field in list_part_fields(type(fact)):
         part = getattr(fact, field)
         if isinstance(part, Fact):
             yield from list_texts(part, f"{path}{field}.")
-        for index, one in enumerate(part if isinstance(part, tuple) else ()):
-            yield from list_texts(one, f"{path}{field}.{index}.")
+        for index, inner in enumerate(part if isinstance(part, tuple) else ()):
+            yield from list_texts(inner, f"{path}{field}.{index}.")
 
 
 def mark_text(debate: Debate, entry: Recorded, text: str) -> list[list[Any]]:
     event = entry.event
-    found: list[list[Any]] = []
-    if isinstance(event, Concluded):  # it is in names already
-        seen: int = debate.version
-    else:
-        reading = getattr(event, "slot_index", 1) if is_reading(event) else 1
-        found = [[start, end, "name", name] for start, end, name in locate_labels(debate, text, reading)]
-        seen = event.seen if isinstance(event, Answer) else 0
-    if seen:
-        found += [
-            [one.quote.start, one.quote.end, "quote", one.quote.document, find_mark(one).strip("[]")]
-            for one in check_quotes(debate, text, seen)
+    reading = getattr(event, "slot_index", 1) if is_reading(event) else 1
+    names = order_sides(debate, reading)
+    marks = [[start, end, "name", name] for start, end, name in locate_labels(text, names)]
+    version = find_version(debate, event)
+    if version:
+        marks += [
+            [row.quote.start, row.quote.end, "quote", row.quote.document, choose_mark(row).strip("[]")]
+            for row in check_quotes(debate, text, version)
         ]
-    return sorted(found)
+    return sorted(marks)
 
 
-def build_relative(this: ViewSource, other: ViewSource) -> Row:
-    """A fork, or what this debate was forked from, in a row. `differences`: of the set-ups, from this one's."""
-    debate = other.debate
-    found = build_report(debate)
+def build_relative(source: ViewSource, relative: ViewSource) -> Row:
+    """A row for a related debate. `differences`: how its set-up differs from the one of `source`."""
+    debate = relative.debate
+    report = build_report(debate)
     return {
-        "debate_id": other.id,
-        "status": other.status,
+        "debate_id": relative.id,
+        "status": relative.status,
         "tags": list(debate.tags),
         "forked_from": debate.setup.forked_from,
         "forked_at_round": debate.setup.forked_at_round,
         "rounds": [entered.phase for entered in debate.rounds],
-        "outcome": found.outcome,
-        "winner": found.winner,
-        "winner_stance": found.winner_stance,
+        "outcome": report.outcome,
+        "winner": report.winner,
+        "winner_stance": report.winner_stance,
         "votes": [vote.model_dump() for vote in debate.verdict.votes] if debate.verdict else [],
         "names": list(debate.names),
-        "cost_usd": found.cost_usd,
-        "differences": find_differences(this.debate.setup, debate.setup),
-        "recorded": describe_provenance(other.provenance, len(other.entries)),
+        "cost_usd": report.cost_usd,
+        "differences": list_differences_of_setups(source.debate.setup, debate.setup),
+        "recorded": describe_provenance(relative.provenance, len(relative.entries)),
     }

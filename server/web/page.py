@@ -1,6 +1,6 @@
-"""The page as one HTML document that asks the network for nothing: styles, scripts and data stand in it.
+"""The page as one HTML document that needs nothing from the network: it contains styles, scripts and data.
 
-Its policy allows the inline scripts and styles of this very document, by their hashes, and nothing else.
+Its policy allows only the inline scripts and styles of this document, by their hashes.
 """
 
 import base64
@@ -26,10 +26,10 @@ NO_SCRIPT = "The rest of this page is drawn by its own script, which this viewer
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the place adds where the page is shown.
+    """What the page needs in the place where it is shown.
 
-    `script`: JavaScript that feeds the page and takes its buttons, run after its own (docs/page.md). `connect`: what
-    this script may connect to, as the policy writes it.
+    `script`: JavaScript that feeds the page and handles its buttons; it runs after the page's own (docs/page.md).
+    `connect`: where this script may connect to, as in the policy.
     """
 
     script: str = ""
@@ -37,9 +37,9 @@ class Place:
 
 
 def build_page(data: Mapping[str, Any] | None = None, place: Place = Place()) -> str:
-    """The whole document. `data`: as `web.record.build_data` makes it; None for a page that is fed by its place.
+    """The whole document. `data`: from `web.record.build_data`; None for a page that its place feeds.
 
-    Raises ValueError if a script holds what ends a script element.
+    Raises ValueError if a script contains the end of a script element.
     """
     scripts, style = [*read_scripts(), *filter(None, (place.script,))], read_style()
     if any("</script" in script.lower() or "<!--" in script for script in scripts):
@@ -64,16 +64,16 @@ def build_page(data: Mapping[str, Any] | None = None, place: Place = Place()) ->
 
 
 def encode_record(data: Mapping[str, Any] | None) -> str:
-    """JSON that can stand in a script element."""
+    """JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
 
 
 def build_policy(place: Place, scripts: Iterable[str], style: str) -> str:
     """The content security policy of the document."""
-    allowed = " ".join(map(hash_source, scripts))
+    hashes = " ".join(map(hash_source, scripts))
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {hash_source(style)}; connect-src {place.connect}; "
+        f"default-src 'none'; script-src {hashes}; style-src {hash_source(style)}; connect-src {place.connect}; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -84,10 +84,10 @@ def hash_source(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def read_scripts() -> tuple[str, ...]:
-    """The libraries, then the page's own files as one script, so that they share names with nobody."""
+    """The libraries, then the page's own files as one script, so that their names stay private."""
     libraries = [(FOLDER / name).read_text(encoding="utf-8") for name in LIBRARIES]
-    own = "\n".join((FOLDER / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    return (*libraries, f'"use strict";\n(() => {{\n{own}}})();\n')
+    page_script = "\n".join((FOLDER / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    return (*libraries, f'"use strict";\n(() => {{\n{page_script}}})();\n')
 
 
 @lru_cache(maxsize=1)
@@ -96,20 +96,16 @@ def read_style() -> str:
 
 
 def build_preview(data: Mapping[str, Any] | None) -> tuple[str, str]:
-    """(the title; question and finding as HTML, for viewers that run no scripts)."""
+    """(title, HTML): the question and the finding, for viewers that run no scripts."""
     debates = data["debates"] if data else []
     if not debates:
         return "Counterpoint", f"<noscript>{NO_SCRIPT}</noscript>"
-    first, report = debates[0], debates[0]["drawing"]["report"]
-    lines = [
-        report["headline"],
-        report["verdict"],
-        report["reasoning"],
-        report["deliverable"],
-        first["reason"],
-        first["recorded"],
-    ]
-    told = "".join(f'<p dir="auto">{html.escape(line)}</p>' for line in lines if line)
-    heading = f'<h1 dir="auto">{html.escape(first["question"])}</h1>'
-    title = " ".join(first["question"].split())[:120]
-    return f"{title} - Counterpoint", f"<main>{heading}{told}<noscript><p>{NO_SCRIPT}</p></noscript></main>"
+    debate, report = debates[0], debates[0]["drawing"]["report"]
+    answer = [f"{row['head']}: {row['text']}" for row in debates[0]["drawing"]["lines"]]
+    finding = answer or [report["headline"], report["verdict"], report["reasoning"]]
+    lines = [*finding, report["deliverable"], debate["reason"], debate["recorded"]]
+    paragraphs = "".join(f'<p dir="auto">{html.escape(line)}</p>' for line in lines if line)
+    heading = f'<h1 dir="auto">{html.escape(debate["question"])}</h1>'
+    title = " ".join(debate["question"].split())[:120]
+    content = f"<main>{heading}{paragraphs}<noscript><p>{NO_SCRIPT}</p></noscript></main>"
+    return f"{title} - Counterpoint", content

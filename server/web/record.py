@@ -1,11 +1,11 @@
-"""The data that the page is drawn from: recorded entries as they are hashed, and what is drawn upon them.
+"""The data of the page: recorded entries as they are hashed, and what is drawn on them.
 
     {"counterpoint": "page/1",
      "debates": [{debate_id, status, reason, question, since_seq, entries, receipt, drawing, relatives,
                   relatives_left_out}, …],
      "list": null or {rows, cursor, query, status}}
 
-Of an entry that readers may not see there are only its kind, seat and hash, so that the chain can be followed past it.
+An entry that readers may not see has only kind, seat, round and hash, so that the chain can still be checked.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import status_reason
 from server.debate.views.visibility import is_hidden
 from server.web.drawing import build_drawing, build_relative
-from storage.contract.streams import Entry
+from storage.streams import Entry
 
 DATA_FORMAT = "page/1"
 HIDDEN_FIELDS = ("kind", "seat", "round")
@@ -25,8 +25,8 @@ HIDDEN_FIELDS = ("kind", "seat", "round")
 Data = dict[str, Any]
 
 
-def build_data(debates: Sequence[Data] = (), listed: Data | None = None) -> Data:
-    return {"counterpoint": DATA_FORMAT, "debates": list(debates), "list": listed}
+def build_data(debates: Sequence[Data] = (), list_page: Data | None = None) -> Data:
+    return {"counterpoint": DATA_FORMAT, "debates": list(debates), "list": list_page}
 
 
 def build_debate(
@@ -38,14 +38,14 @@ def build_debate(
     relatives: Iterable[ViewSource] = (),
     relatives_left_out: int = 0,
 ) -> Data:
-    """One debate, with its entries after `since_seq`; all the rest is whole.
+    """One debate, with its entries after `since_seq`, and with everything else in full.
 
-    `stored`: its entries as the journal has them, since a later release writes more fields, and the hashes cover them.
-    `envelope`: its signed receipt.
+    `stored`: the entries as in the journal. A later release may write more fields, which the hashes cover.
+    `envelope`: the signed receipt.
     """
     visible = list_shown_entries(source)
-    whole = [entry for entry in visible if not is_hidden(source.debate, entry.event)]
-    open_numbers = {entry.seq for entry in whole}
+    shown_entries = [entry for entry in visible if not is_hidden(source.debate, entry.event)]
+    open_numbers = {entry.seq for entry in shown_entries}
     return {
         "debate_id": source.id,
         "status": source.status,
@@ -59,8 +59,8 @@ def build_debate(
             for entry in stored[since_seq : len(visible)]
         ],
         "receipt": build_receipt(source) | {"envelope": envelope},
-        "drawing": build_drawing(source, whole),
-        "relatives": [build_relative(source, other) for other in relatives],
+        "drawing": build_drawing(source, shown_entries),
+        "relatives": [build_relative(source, relative) for relative in relatives],
         "relatives_left_out": relatives_left_out,
     }
 
@@ -69,5 +69,5 @@ def build_entry(entry: Entry, *, is_whole: bool) -> Data:
     fields = {"seq": entry.seq, "at": entry.at, "actor": entry.actor, "hash": entry.hash}
     if is_whole:
         return fields | {"body": entry.body}
-    shown = {name: entry.body[name] for name in HIDDEN_FIELDS if name in entry.body}
-    return fields | {"hidden": True, "body": shown}
+    visible_body = {name: entry.body[name] for name in HIDDEN_FIELDS if name in entry.body}
+    return fields | {"hidden": True, "body": visible_body}

@@ -1,5 +1,5 @@
-"""The journal and the outbox in a PostgreSQL database, for any number of processes on any number of machines."""
+"""Debates in a PostgreSQL database, for any number of processes on any number of machines."""
 
-from storage.postgres.journal import PostgresJournal, upgrade
+from storage.postgres.storage import PostgresStorage, upgrade
 
-__all__ = ["PostgresJournal", "upgrade"]
+__all__ = ["PostgresStorage", "upgrade"]

@@ -9,22 +9,13 @@ its items, by number; reservations; leases, by stream; the cache; the journal's 
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from storage.chain import Batch, Head, Row
-from storage.postgres.connections.pool import Session, transpose
-from storage.words import Tokenizer
-
-MAX_WORD_LENGTH = 500
-"""Characters of a word that count: an entry of an index has less than a third of a page."""
+from storage.chain import Row
+from storage.postgres.connections.pool import transpose
 
 STREAM_COLUMNS = 14
-
-LOCK_SUMS = "lock table spending, daily_spending, owner_spending in row exclusive mode"
-"""As `APPEND` does before its first row."""
-
-LOCK_STREAMS = "select name, seq, head from stream where name = any($1::text[]) order by name for update"
 
 # The position of a batch is null, and nothing is written, unless every stream in it has the head that it builds on.
 # Counting what is to be written before it makes the position the last lock.
@@ -115,105 +106,26 @@ from unnest($25::text[], $26::bigint[], $27::bytea[], $28::bytea[], $29::boolean
 cross join moved_position
 """
 
-DELETE_WORDS = """
-delete from word using stream
-where stream.name = $1 and word.number = stream.number and word.word = any($2::text[])
-"""
 
-DELETE_JUDGMENTS = "delete from judgment where stream = $1"
-
-# Rows are replaced by deletion: an update would have to correct the sums of two rows at once.
-DELETE_REPLACED = """
-delete from judgment using unnest($2::text[], $3::text[], $4::text[]) as given (item, judge, owner)
-where stream = $1 and judgment.owner = given.owner and judgment.item = given.item and judgment.judge = given.judge
-"""
-
-# Whoever adds rows holds the position until the commit.
-ADD_JUDGMENTS = """
-with moved as (
-    update counter set value = value + cardinality($2::text[]) where name = 'ledger' returning value
-)
-insert into judgment
-    (number, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, owner)
-select moved.value - cardinality($2::text[]) + given.nth, $1, given.item, given.judge, given.body, given.asked,
-    given.consistent, given.correct, given.percent, given.likeliest_right, given.credit, given.topics, given.owner
-from unnest(
-    $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11::text[], $12::text[]
-) with ordinality as given
-    (item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, owner, nth)
-cross join moved
-"""
-JUDGMENT_COLUMNS = 11
-
-
-def cut_word(word: str) -> str:
-    return word[:MAX_WORD_LENGTH]
-
-
-def split_words(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words of a text as the index has them, each once."""
-    return sorted({cut_word(word) for word in tokenizer.split(text)})
-
-
-async def lock_streams(session: Session, streams: Collection[str]) -> dict[str, Head]:
-    """Lock what a transaction writes to, before all else. Returns the heads of the streams that are there."""
-    await session.run(LOCK_SUMS)
-    rows = await session.fetch(LOCK_STREAMS, list(streams))
-    return {name: Head(seq, head) for name, seq, head in rows}
-
-
-async def write_rows(session: Session, rows: Sequence[Row], tokenizer: Tokenizer) -> None:
-    """Write rows in a transaction that has locked their streams.
-
-    Raises asyncpg.PostgresError, of constraints if a stream has another head.
-    """
-    for row in rows:
-        if row.judgments is not None:
-            await replace_judgments(session, row.stream, row.judgments)
-        if row.removed:
-            await session.fetch(DELETE_WORDS, row.stream, split_words(tokenizer, row.removed))
-    if rows:
-        await session.fetch(APPEND, *build_values(rows, tokenizer))
-
-
-async def replace_judgments(session: Session, stream: str, judgments: str) -> None:
-    """`judgments`: as `encode_judgments` gives them."""
-    await session.fetch(DELETE_JUDGMENTS, stream)
-    await add_judgments(session, stream, judgments)
-
-
-async def add_judgments(session: Session, stream: str, judgments: str) -> None:
-    """They take the places of those of the same judges and owners."""
-    if rows := json.loads(judgments):
-        columns = transpose(rows, JUDGMENT_COLUMNS)
-        await session.fetch(DELETE_REPLACED, stream, *columns[:2], columns[-1])
-        await session.fetch(ADD_JUDGMENTS, stream, *columns)
-
-
-def takes_away(batch: Batch) -> bool:
-    """Whether something has to be deleted before the rows are written: judgments, or words of the search index."""
-    return any(row.judgments is not None or row.removed for row in batch.rows)
-
-
-def build_values(rows: Sequence[Row], tokenizer: Tokenizer) -> list[list[Any]]:
-    """The values of `APPEND`."""
+def build_values(rows: Sequence[Row], split: Callable[[str], list[str]]) -> list[list[Any]]:
+    """The values of `APPEND`. `split`: gives the words of a text, as the index has them."""
     streams: dict[str, list[Any]] = {}
     words: dict[tuple[str, str], None] = {}
     days: dict[tuple[str, str], tuple[int, str]] = {}
     leases: dict[tuple[str, str], tuple[int, str]] = {}
     for row in rows:
-        begun = [row.stream, row.seq - 1, row.previous, 0, b"", row.at, "", None, None, None, ""]
-        changed = streams.setdefault(row.stream, [*begun, row.owner, row.family, row.parent])
-        changed[3:5] = row.seq, row.head
-        changed[6] = row.at
-        for place, given in enumerate((row.title, row.status, row.details), start=7):
-            changed[place] = changed[place] if given is None else given
-        changed[10] = row.seal
-        for word in split_words(tokenizer, row.removed or ""):
+        # Of several rows of a stream the first has the head that must be stored now, the last the one to store.
+        new_stream = [row.stream, row.seq - 1, row.previous, 0, b"", row.at, "", None, None, None, ""]
+        stream = streams.setdefault(row.stream, [*new_stream, row.owner, row.family, row.parent])
+        stream[3:5] = row.seq, row.head
+        stream[6] = row.at
+        for place, value in enumerate((row.title, row.status, row.details), start=7):
+            stream[place] = stream[place] if value is None else value
+        stream[10] = row.seal
+        for word in split(row.removed or ""):
             words.pop((row.stream, word), None)
         if row.words:
-            words |= dict.fromkeys((row.stream, word) for word in split_words(tokenizer, row.words))
+            words |= dict.fromkeys((row.stream, word) for word in split(row.words))
         for day, amount in json.loads(row.spending or "{}").items():
             days[row.stream, day] = tuple(amount)
         if row.holder is not None:

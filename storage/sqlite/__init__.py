@@ -1,5 +1,5 @@
-"""The journal and the outbox in one SQLite file."""
+"""Debates in one SQLite file."""
 
-from storage.sqlite.journal import SqliteJournal, upgrade
+from storage.sqlite.storage import SqliteStorage, upgrade
 
-__all__ = ["SqliteJournal", "upgrade"]
+__all__ = ["SqliteStorage", "upgrade"]

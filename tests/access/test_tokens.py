@@ -16,7 +16,7 @@ from server.access.tokens import (
 )
 from server.redaction import redact_error
 from server.settings import InvalidSettingsError
-from storage.contract.tokens import StoredToken
+from storage.tokens import StoredToken
 from tests.contract.tokens import ALICE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
@@ -34,7 +34,7 @@ async def test_a_token_lets_its_owner_in_until_it_ends_or_is_revoked(file: Token
     now = NOW
     tokens = StoredTokens(file, clock=lambda: now)
     made, stored = make_token("alice", ("debate",), 30, now=lambda: now)
-    await file.add_token(stored)
+    await file.add(stored)
 
     verified = await tokens.verify_token(made)
     assert verified is not None
@@ -44,7 +44,7 @@ async def test_a_token_lets_its_owner_in_until_it_ends_or_is_revoked(file: Token
     now += 1
     assert await tokens.verify_token(made) is None
     now = NOW
-    await file.revoke_token(stored.digest, "2026-03-01T00:00:00.000Z")
+    await file.revoke(stored.digest, "2026-03-01T00:00:00.000Z")
     assert await tokens.verify_token(made) is None
 
 
@@ -53,7 +53,7 @@ async def test_a_token_lets_its_owner_in_until_it_ends_or_is_revoked(file: Token
 )
 async def test_another_text_lets_nobody_in(file: TokenFile, change: object) -> None:
     made, stored = make_token("alice", ("debate",), None)
-    await file.add_token(stored)
+    await file.add(stored)
 
     assert await StoredTokens(file).verify_token(made)
     assert await StoredTokens(file).verify_token(change(made)) is None  # type: ignore[operator]
@@ -63,7 +63,7 @@ async def test_another_text_lets_nobody_in(file: TokenFile, change: object) -> N
 
 async def test_what_is_stored_is_no_token_and_the_file_is_its_users_alone(file: TokenFile) -> None:
     made, stored = make_token("alice", ("debate",), None)
-    await file.add_token(stored)
+    await file.add(stored)
 
     text = file.path.read_text(encoding="utf-8")
     assert made not in text
@@ -73,7 +73,7 @@ async def test_what_is_stored_is_no_token_and_the_file_is_its_users_alone(file: 
 
 async def test_a_token_without_days_has_no_end(file: TokenFile) -> None:
     made, stored = make_token("alice", ("read",), None, now=lambda: NOW)
-    await file.add_token(stored)
+    await file.add(stored)
     verified = await StoredTokens(file, clock=lambda: NOW + 10_000 * DAY).verify_token(made)
 
     assert verified is not None
@@ -82,32 +82,32 @@ async def test_a_token_without_days_has_no_end(file: TokenFile) -> None:
 
 async def test_a_damaged_end_lets_nobody_in(file: TokenFile) -> None:
     made, stored = make_token("alice", ("read",), 1)
-    await file.add_token(replace(stored, expires_at="soon"))
+    await file.add(replace(stored, expires_at="soon"))
 
     assert await StoredTokens(file).verify_token(made) is None
 
 
 async def test_a_file_that_was_changed_by_another_program_is_read_again(tmp_path: Path) -> None:
     one, other = TokenFile(str(tmp_path / "t.json")), TokenFile(str(tmp_path / "t.json"))
-    assert await one.find_token(ALICE.digest) is None
-    await other.add_token(ALICE)
-    assert await one.find_token(ALICE.digest) == ALICE
+    assert await one.find(ALICE.digest) is None
+    await other.add(ALICE)
+    assert await one.find(ALICE.digest) == ALICE
     os.unlink(one.path)  # noqa: PTH108
-    assert await one.find_token(ALICE.digest) is None
+    assert await one.find(ALICE.digest) is None
 
 
 @pytest.mark.parametrize("text", ["{}", "[{}]", "no json", '[{"digest": 1}]'])
 async def test_a_file_that_cannot_be_read_is_named_without_its_text(file: TokenFile, text: str) -> None:
     file.path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidSettingsError, match="COUNTERPOINT_TOKENS") as error:
-        await file.find_token("a")
+        await file.find("a")
     assert text not in str(error.value)
 
 
 async def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("", encoding="utf-8")
     with pytest.raises(InvalidSettingsError, match="cannot be read"):
-        await TokenFile(str(tmp_path / "f" / "tokens.json")).add_token(ALICE)
+        await TokenFile(str(tmp_path / "f" / "tokens.json")).add(ALICE)
 
 
 @pytest.mark.parametrize("owner", ["", "a\nb", "x" * 201])
@@ -140,4 +140,4 @@ def test_a_token_is_taken_out_of_logs_wherever_it_turns_up() -> None:
 
 async def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingsError, match="cannot be written"):
-        await TokenFile(str(tmp_path / ("x" * 254))).add_token(ALICE)  # no room for the name of a copy
+        await TokenFile(str(tmp_path / ("x" * 254))).add(ALICE)  # no room for the name of a copy

@@ -62,8 +62,8 @@ async def test_a_stranger_is_told_of_every_debate_what_is_told_of_an_id_that_nev
 async def damage(manager: Any, debate_id: str) -> None:
     manager.store.recent.clear()
     sql = "update journal set entry = replace(entry, 'c?', 'd?') where stream = ?"
-    await manager.store.journal._db.writer.fetch_all("drop trigger journal_no_update")
-    await manager.store.journal._db.writer.fetch_all(sql, debate_id)
+    await manager.store.storage.database.writer.fetch_all("drop trigger journal_no_update")
+    await manager.store.storage.database.writer.fetch_all(sql, debate_id)
 
 
 async def test_lists_searches_and_completions_hold_ones_own(database: str) -> None:

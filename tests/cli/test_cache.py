@@ -24,7 +24,7 @@ def test_what_is_kept_is_shown_and_dropped(cli: Cli, monkeypatch: pytest.MonkeyP
     assert cli("cache", "show").stdout.startswith(
         f"{shown[0]['number']} embeddings, {shown[0]['bytes']:,} bytes\n"
     )
-    assert cli("cache", "clear").stdout == "Nothing is kept any more.\n"
+    assert cli("cache", "clear").stdout == "The cache is empty.\n"
     assert json.loads(cli("cache", "show", "--json").stdout) == nothing
 
 

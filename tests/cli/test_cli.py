@@ -46,7 +46,7 @@ def test_a_debate_shows_its_turns_and_ends_with_the_verdict(cli: Cli) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     shown = result.stdout
     steps = ['Ada: "tabs" (scripted)', "== Round 1: opening ==", 'Bob ("spaces")', "== Round 2: rebuttal"]
-    steps += ["judge 1, reading 2: for", "Verdict: Leaning: ", "\ndebate ", "counterpoint show "]
+    steps += ["judge 1, reading 2: for", "Leaning (1 of 1 judge", "counterpoint show "]
     assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)
     assert max(map(len, shown.splitlines())) <= 100
     assert not set("\x1b\r") & set(result.output)  # neither colour nor bar without a terminal
@@ -64,7 +64,7 @@ def test_json_is_one_object_and_nothing_else(finished: dict[str, Any]) -> None:
 def test_quiet_prints_the_verdict_only(cli: Cli) -> None:
     result = cli("debate", "Tabs?", "--model", "scripted", "--quiet")
 
-    assert result.stdout.lstrip().startswith("Verdict: ")
+    assert result.stdout.lstrip().startswith("Leaning (")
     assert "Round 1" not in result.stdout
 
 
@@ -167,9 +167,11 @@ def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any])
     shown = cli("show", finished["debate_id"]).stdout
 
     assert shown.startswith('"Is tea better than coffee?"\n====')
-    assert "Verdict: Leaning" in shown
+    assert "Leaning (1 of 1 judge" in shown
     assert "**" not in shown
-    assert cli("show", finished["debate_id"], "--view", "verdict").stdout.startswith("Verdict: Leaning")
+    assert cli("show", finished["debate_id"], "--view", "verdict").stdout.startswith(
+        "Verdict: Leaning (1 of 1 judge"
+    )
     assert json.loads(cli("show", finished["debate_id"], "--view", "state").stdout)["status"] == "concluded"
     assert len(json.loads(cli("show", finished["debate_id"], "--json").stdout)["turns"]) == 4
 
@@ -295,7 +297,7 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     assert checks["today"]["detail"] == "10 calls of 100 allowed, $0 (since midnight, UTC)"
     assert checks["keys"]["detail"] == "OPENAI_API_KEY (from the environment)"
     assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
-    assert checks["a debate"]["detail"].startswith("11 calls, ")
+    assert checks["a debate"]["detail"].startswith("5 to 8 calls, ")
     assert "secret" not in result.output
 
 
@@ -328,14 +330,17 @@ async def test_a_verdict_of_a_model_too_small_to_judge_is_printed_after_a_warnin
 
     assert isinstance(out.file, io.StringIO)
     shown = out.file.getvalue()
-    assert shown.index("far too small to judge") < shown.index("Verdict: Undecided")
+    assert shown.index("far too small to judge") < shown.index("Open: ")
 
 
 @pytest.mark.requirement("M5")
-def test_every_command_finds_a_debate_by_the_beginning_of_its_id(cli: Cli, finished: dict[str, Any]) -> None:
+def test_every_command_finds_a_debate_by_the_beginning_of_its_id_and_the_latest(
+    cli: Cli, finished: dict[str, Any]
+) -> None:
     whole = finished["debate_id"]
     commands = (
         "show ID",
+        "tag ID billing",
         "export ID",
         "compare ID ID",
         "watch ID",
@@ -343,8 +348,11 @@ def test_every_command_finds_a_debate_by_the_beginning_of_its_id(cli: Cli, finis
         "debate --continue ID",
     )
     for command in commands:
-        shown, missing = (cli(*command.replace("ID", found).split()) for found in (whole[:4], whole[:3]))
+        shown, latest, missing = (
+            cli(*command.replace("ID", found).split()) for found in (whole[:4], "latest", whole[:3])
+        )
 
         assert (shown.exit_code, shown.stderr) == (0, ""), command
+        assert (latest.exit_code, latest.stderr) == (0, ""), command
         assert missing.exit_code != 0
         assert f"There is no debate '{whole[:3]}'" in missing.stderr

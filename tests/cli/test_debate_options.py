@@ -36,14 +36,12 @@ def open_setup(cli: Cli, *arguments: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("B1", "B6", "C15")
 def test_speaking_hand_offs_limits_and_a_referee_become_the_set_up(cli: Cli) -> None:
-    arguments = ["--speaking", "handoff", "--handoff", "text", "--max-turns", "3", "--referee"]
-    arguments += ["--closing-round", "--on-window", "warn"]
+    arguments = ["--speaking", "handoff", "--max-turns", "3", "--referee"]
     setup = open_setup(cli, "--format", "verdict", "--rounds", "9", *arguments)
 
     assert setup["phases"][0]["order"] == "handoff"
-    assert (setup["handoff"], setup["max_turns"], setup["max_rounds"]) == ("text", 3, 9)
-    assert setup["referee"]["model"] == "scripted"
-    assert (setup["phases"][1]["closes_talk"], setup["on_window"]) == (True, "warn")
+    assert (setup["max_turns"], setup["max_rounds"]) == (3, 9)
+    assert [officer["seat"] for officer in setup["officers"]] == ["referee"]
 
 
 @pytest.mark.requirement("A2", "C3", "C6", "D1", "N24")
@@ -52,7 +50,7 @@ def test_phases_a_moderator_with_tools_and_equal_stances_become_the_set_up(
 ) -> None:
     servers = {"notes": build_server_config("broken").model_dump()}
     monkeypatch.setenv("COUNTERPOINT_MCP_SERVERS", json.dumps(servers))
-    arguments = ["--debater", "Ada: ship it", "--debater", "Bob: Ship it", "--same-stance"]
+    arguments = ["--debater", "Ada: ship it", "--debater", "Bob: Ship it"]
     arguments += [
         "--phase",
         "argumentation",
@@ -95,8 +93,8 @@ def test_every_format_is_shown_as_it_runs(cli: Cli, name: str) -> None:
             "Status: CONTINUE",
             "Status: SETTLED",
         ],
-        "handoff": ["== Round 1: discussion ==", "> Proponent hands over to Neutral.", "judge 1, reading 1"],
-        "round_robin": ["synthesizer (scripted)", "== Round 3: deliverable ==", "Result", "The question was"],
+        "handoff": ["== Round 1: discussion ==", "> Proponent hands over to Opponent.", "judge 1, reading 1"],
+        "round_robin": ["synthesizer (scripted)", "== Round 3: deliverable ==", "The question was", "Result"],
         "full": ["question to ", "answer to ", "== Round 7: voting ==", "votes for ", "judge 1, reading 2"],
     }[name]
     assert (result.exit_code, result.stderr) == (0, "")
@@ -115,6 +113,7 @@ def test_every_limit_can_be_set(cli: Cli) -> None:
     stored = open_setup(
         cli,
         *limits.split(),
+        *["--thinking", "low", "--thinking-tokens", "12000"],
         *["--on-budget", "pause", "--fallback-model", "scripted?chars=900", "--quorum", "1"],
     )
     assert stored["limits"] == {
@@ -125,7 +124,9 @@ def test_every_limit_can_be_set(cli: Cli) -> None:
         "max_seconds": 600,
         "round_timeout": 60,
         "on_budget": "pause",
+        "thinking_tokens": 12_000,
     }
+    assert stored["thinking"] == "low"
     assert (stored["turn_timeout"], stored["quorum"]) == (50, 1)
     assert stored["fallback_models"] == ["scripted?chars=900"]
 
@@ -134,8 +135,8 @@ def test_every_limit_can_be_set(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--max-calls", "20"], "Verdict: Leaning"),
-        (["--on-budget", "conclude"], "The talk ended: budget: 2 of 4 calls spent"),
+        (["--max-calls", "20"], "Leaning (1 of 1 judge"),
+        (["--on-budget", "conclude"], "Leaning ("),
     ],
 )
 def test_a_debate_paused_by_its_budget_can_continue(cli: Cli, options: list[str], expected: str) -> None:
@@ -165,7 +166,13 @@ def test_the_caller_s_turns_are_read_from_stdin(cli: Cli) -> None:
     assert result.exit_code == 0, result.output
     shown = result.stdout
     steps = ["Your turn: Me, round 1 (argument)", "Your position: yes", "End it with an empty line.", "One."]
-    steps += ["Still one.", 'Bot ("no")', "Your turn: Me, round 2 (argument)", "Two.", "Verdict: Leaning"]
+    steps += [
+        "Still one.",
+        'Bot ("no")',
+        "Your turn: Me, round 2 (argument)",
+        "Two.",
+        "Leaning (1 of 1 judge",
+    ]
     assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)
 
 
@@ -183,7 +190,7 @@ def test_an_invalid_turn_can_be_written_again(cli: Cli) -> None:
 
     assert result.exit_code == 0, result.output
     assert "! This is not what judge 1 was asked for: the reply is prose" in result.stdout
-    assert 'Verdict: Leaning: "no" (Bot)' in result.stdout
+    assert "Leaning (1 of 1 judge, 1 family)" in result.stdout
 
 
 @pytest.mark.requirement("N7", "M3")
@@ -198,7 +205,7 @@ def test_a_debate_goes_on_with_its_next_turn_after_stdin_was_closed(cli: Cli) ->
     assert "Continue with: counterpoint debate --continue " in closed.stderr
     assert (going_on.exit_code, going_on.stderr) == (0, "")
     assert "Because it is ready." in going_on.stdout
-    assert "Verdict: Leaning" in going_on.stdout
+    assert "Leaning (1 of 1 judge" in going_on.stdout
 
 
 @pytest.mark.requirement("D10")
@@ -207,8 +214,12 @@ def test_a_rule_of_consensus_is_a_kind_or_json(cli: Cli) -> None:
     by_json = cli("debate", "Ship it?", "--voting", '{"kind": "supermajority", "threshold": "3/4"}')
     refused = cli("debate", "Ship it?", "--voting", '{"treshold": "3/4"}')
 
-    assert "rule: none: votes are counted, and nobody wins by them" in by_kind.stdout
-    assert "rule: a supermajority, 3/4 or more of all seats asked: " in by_json.stdout
+    shown = [
+        cli("show", one.stdout.split("counterpoint show ")[1].split()[0], "--view", "verdict").stdout
+        for one in (by_kind, by_json)
+    ]
+    assert "rule: none: votes are counted, and nobody wins by them" in shown[0]
+    assert "rule: a supermajority, 3/4 or more of all seats asked: " in shown[1]
     assert refused.exit_code != 0
     assert "options voting treshold: it is unknown." in refused.output
 
@@ -226,10 +237,34 @@ def test_effort_is_an_option_and_a_setting(cli: Cli, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.requirement("N5", "N6")
 def test_a_mirror_and_a_baseline_are_options_and_stand_in_the_summary(cli: Cli) -> None:
-    printed = cli("debate", "Ship it?", "--mirror", "true", "--baseline").stdout
+    held = cli("debate", "Ship it?", "--mirror", "true", "--baseline").stdout
+    debate_id = held.split("counterpoint show ")[1].split()[0]
+    printed = cli("show", debate_id, "--view", "verdict").stdout
     setup = open_setup(cli, "--mirror", "if_contested", "--rounds", "1")
 
     assert "Mirror (stances swapped)" in printed
     assert "The mirror agrees." in " ".join(printed.split())
     assert "blind ballots for" in printed
     assert setup["mirror"] == "if_contested"
+
+
+@pytest.mark.requirement("N28", "N32")
+def test_the_answer_that_is_to_be_checked_is_given_as_text_or_file_and_told_of_first(
+    cli: Cli, tmp_path: Path
+) -> None:
+    draft = tmp_path / "draft.md"
+    draft.write_text("Begin small with it.", encoding="utf-8")
+
+    for given in ("Begin small with it.", f"@{draft}"):
+        shown = cli(
+            "debate", "Ship it?", "--model", "scripted", "--quiet", "--my-answer", given, framing=True
+        )
+        assert (shown.exit_code, shown.stderr) == (0, "")
+        assert shown.stdout.lstrip().startswith("Your answer: It ")
+        assert shown.stdout.index("Your answer: ") < shown.stdout.index("Leaning: ")
+        told = json.loads(cli("show", "latest", "--view", "events", "--json").stdout)
+        assert told["events"][0]["answering"]["mine"] == "Begin small with it."
+
+    missing = cli("debate", "Ship it?", "--model", "scripted", "--my-answer", "@nowhere.md")
+    assert missing.exit_code == 2
+    assert "nowhere.md" in missing.stderr

@@ -1,6 +1,7 @@
 """`counterpoint demo`: the recorded debate, as it is replayed and as a page. CI runs all of it."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from ruamel.yaml import YAML
 from server.cli.debates.demo import read_recording, replay, show_recording
 from server.cli.live.display import LiveDisplay
 from server.cli.terminal import Terminal
-from server.debate.facts.events import Spoke
+from server.debate.facts.advice import Advised, Reported, Reviewed
 from tests.support.paths import ROOT
 from tests.support.servers import Cli
 
@@ -25,11 +26,10 @@ def test_the_recording_is_a_whole_debate_whose_words_stand_in_the_source() -> No
 
     assert debate.ended, RENEW
     assert debate.ended.ending == "concluded"
-    assert {one.model for one in debate.setup.debaters} == {*debate.setup.judges.models} == {"written"}
-    labels = {one.name: label for one, label in zip(debate.setup.debaters, debate.setup.labels, strict=True)}
-    for turn in debate.turns:
-        for point in play["turns"][turn.seat][turn.round - 1]:
-            assert point.format(**labels) in turn.text, RENEW
+    assert {one.model for one in debate.setup.debaters} == {"written-1", "written-2"}
+    said = [one.recommendation for one in debate.advice if isinstance(one, Advised | Reviewed | Reported)]
+    written = [*play["answers"].values(), *play["reviews"].values(), play["report"]]
+    assert sorted(said) == sorted(one["recommendation"] for one in written), RENEW
 
 
 @pytest.mark.parametrize("limit", [2.0, 5.0, 300.0])
@@ -62,26 +62,40 @@ def test_the_replay_says_that_it_is_one_and_ends_with_the_path_of_its_page(
     show_recording(read_recording(), page)
 
     output = capsys.readouterr().out
-    assert output.startswith("== Recorded: this debate was held by Counterpoint on ")
+    assert output.startswith("== Recorded: what an answer looks like. ")
     assert "written beforehand, no model was asked" in " ".join(output.split())
     words = " ".join(output.replace("│", "").split())
-    spoken = [one.event for one in read_recording().snapshot.entries if isinstance(one.event, Spoke)]
-    assert [event.text[-40:] in words for event in spoken] == [True] * 4
-    assert output.index("Round 1: opening") < output.index("Verdict: Leaning")
-    assert output.endswith(f"to be opened in a browser:\n{page}\n")
+    advice = read_recording().snapshot.debate.advice
+    said = [" ".join(one.recommendation.split())[-40:] for one in advice if one.kind == "advised"]
+    assert len(said) == 2
+    assert all(text in words for text in said)
+    assert output.index("Round 1: answer") < output.index("Leaning: ")
+    assert output.endswith(f"for your browser:\n{page}\n")
     assert "<!doctype html>" in page.read_text(encoding="utf-8").lower()[:200]
     assert read_recording().snapshot.id in page.read_text(encoding="utf-8")
     assert "There is no database" in cli("list").stderr  # and none was made
 
 
+@pytest.mark.full
+def test_the_demo_debates_here_first_and_ends_with_the_recorded_answer_and_what_to_do_next(cli: Cli) -> None:
+    output = cli("demo", "--no-open").stdout
+
+    local, recorded = output.split("== Recorded: ")
+    assert "It concluded: 4 calls" in local
+    [debate_id] = re.findall(r"counterpoint show (\w+)", local)
+    assert "allow them" in cli("show", debate_id).stdout
+    assert "counterpoint keys set" in recorded[recorded.index("Cost: ") :]
+
+
 def test_the_readme_shows_what_the_replay_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = (ROOT / "README.md").read_text(encoding="utf-8").partition("== Recorded: ")[2]
-    recorded = shown.partition("== Live: ")[0].partition(". ==\n")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"```\n(\w+: \"No\. Start as one .*?)```", readme, re.DOTALL)
+
     recording = read_recording()
 
     show_recording(recording, tmp_path / "demo.html")
 
-    printed = capsys.readouterr().out
-    for line in recorded[2].replace("~/.local/share/counterpoint", str(tmp_path)).splitlines():
-        assert line.removesuffix(" …") in printed
-    assert recorded[0].endswith(f"in its own\ntime, {recording.times[-1]:.0f} s")
+    # each recording has an id of its own, and takes a second more or less
+    told = r"\d+ s\. Debate \w+"
+    shown, printed = (re.sub(told, "", " ".join(text.split())) for text in (shown, capsys.readouterr().out))
+    assert shown in printed

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
 from server.client_configs.clients import CLIENTS
-from server.client_configs.launch import find_launch_command
+from server.client_configs.launch import choose_launch_command
 
 pytestmark = pytest.mark.requirement("M4", "N16")
 
@@ -97,7 +97,7 @@ def test_what_the_user_added_stays(install: Install, config: Path, monkeypatch: 
     install("cursor", "--env", "MISTRAL_API_KEY")
 
     entry = json.loads(config.read_text(encoding="utf-8"))["mcpServers"]["counterpoint"]
-    assert entry["command"] == find_launch_command().command
+    assert entry["command"] == choose_launch_command().command
     assert entry["disabled"] is False
     assert entry["env"].items() >= {"COUNTERPOINT_MODELS": "scripted", "MISTRAL_API_KEY": "a-secret"}.items()
 
@@ -133,6 +133,7 @@ def test_another_shape_is_not_changed(install: Install, config: Path, text: str,
     [
         ("codex", "a = " + "[" * 5000 + "]" * 5000, "nested too deeply to be read"),
         ("codex", "[mcp_servers.a]\n[mcp_servers.a]\n", "it is not TOML (Cannot declare"),
+        ("codex", '[[mcp_servers]]\nname = "a"\n', "it has [[mcp_servers]], a list"),
         ("goose", "a: " + "[" * 500 + "]" * 500, "nested too deeply to be read"),
         (
             "goose",
@@ -309,7 +310,7 @@ def test_each_client_has_its_own_place_and_gets_it_back(install: Install, home: 
 
     removed = CliRunner().invoke(counterpoint, ["uninstall", client])
     assert removed.exit_code == 0, removed.output
-    assert find_launch_command().command not in written.read_text(encoding="utf-8")
+    assert choose_launch_command().command not in written.read_text(encoding="utf-8")
     assert "no such server" in CliRunner().invoke(counterpoint, ["uninstall", client]).stdout
 
 
@@ -401,7 +402,7 @@ def test_claude_code_changes_its_own_configuration(
     assert result.exit_code == 0, result.output
     *words, entry = called.read_text(encoding="utf-8").splitlines()
     assert words == ["mcp", "add-json", "--scope", "user", "counterpoint"]
-    assert json.loads(entry)["command"] == find_launch_command().command
+    assert json.loads(entry)["command"] == choose_launch_command().command
     assert json.loads(entry)["env"]["MISTRAL_API_KEY"] == "a secret"
     assert "a secret" not in result.output
 
@@ -456,6 +457,6 @@ def test_a_program_from_the_cache_of_uvx_is_started_by_uvx(home: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o755)
 
-    direct, by_uvx = find_launch_command(str(target)), find_launch_command(str(cached))
+    direct, by_uvx = choose_launch_command(str(target)), choose_launch_command(str(cached))
     assert (direct.command, direct.args, by_uvx.command) == (str(target), (), str(uvx))
     assert re.fullmatch(r"counterpoint-mcp(@\S+)?", " ".join(by_uvx.args))

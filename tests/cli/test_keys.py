@@ -13,9 +13,9 @@ import anyio
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.stub import Stub
 from server.cli.main import counterpoint
 from tests.support.patience import PATIENCE
+from tests.support.provider.stub import Stub
 
 pytestmark = [pytest.mark.requirement("N16"), pytest.mark.anyio]
 

@@ -63,15 +63,14 @@ def test_the_board_fits_every_width_with_colours_and_without(
     assert "Read it again: counterpoint show" in whole
 
 
-def test_the_verdict_stands_in_a_frame_with_both_readings_of_each_judge(database: str) -> None:
+def test_the_lines_that_say_what_to_do_stand_in_a_frame(database: str) -> None:
     with open_terminal(*STARTED, "scripted", "--judges", "2", database=database, lines=120) as program:
         assert program.wait() == 0
         whole = program.whole
 
-    header = next(line for line in whole.splitlines() if "counts as" in line)
-    assert re.search(r"judge +model +reading 1 +reading 2 +counts as", header)
-    rows = re.findall(r"judge (\d) +scripted +Opponent ■■□ +Opponent ■■□ +Opponent, margin 2", whole)
-    assert rows == ["1", "2"]
+    assert re.search(r"│ +Leaning \(2 of 2 judges, 1 family\): ", whole)
+    assert re.search(r"│ +How sure: ", whole)
+    assert "margin" not in whole.partition("Leaning (2 of 2")[2]
 
 
 def test_a_resized_terminal_shows_the_board_once_at_its_new_width(database: str) -> None:
@@ -92,7 +91,7 @@ def test_a_dumb_terminal_gets_plain_lines(database: str) -> None:
     with open_terminal(*STARTED, "scripted", database=database, TERM="dumb") as program:
         assert program.wait() == 0
         assert b"\x1b" not in program.written
-        assert "Verdict: Leaning" in program.whole
+        assert "Leaning (1 of 1 judge" in program.whole
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(10, 3), (1, 1), (300, 5)])
@@ -113,7 +112,7 @@ def test_p_pauses_and_goes_on(database: str, cli: Cli) -> None:
         program.wait_for("p pause")
         assert program.wait() == 0
 
-    assert "Verdict: Leaning" in program.whole
+    assert "Leaning (1 of 1 judge" in program.whole
 
 
 def test_n_writes_a_note_that_everybody_reads(database: str, cli: Cli) -> None:
@@ -194,7 +193,7 @@ def test_c_concludes_when_it_is_pressed_twice(database: str, cli: Cli, is_quick:
             program.send("c")
             program.wait_for("c again concludes")
             program.send("c")
-        program.wait_for("Turns in flight are kept")
+        program.wait_for("Answers under way are kept")
         assert program.wait() == 0
         debate_id = find_id(program)
 
@@ -217,7 +216,7 @@ def test_a_debate_that_is_left_runs_to_its_end_without_paying_twice(database: st
         debate_id = find_id(program)
 
     watched = cli("watch", debate_id)
-    assert "Verdict: Leaning" in watched.stdout
+    assert "Leaning (1 of 1 judge" in watched.stdout
     state = json.loads(cli("show", debate_id, "--view", "state", "--json").stdout)
     assert (state["status"], state["usage"]["calls"]) == ("concluded", 10)
 

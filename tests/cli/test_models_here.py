@@ -8,8 +8,8 @@ from typing import TypeVar
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from benchmarks.stub import Stub
 from tests.support.ollama import Ollama
+from tests.support.provider.stub import Stub
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N23")

@@ -38,7 +38,7 @@ def test_a_debate_is_told_what_was_concluded_where_that_is_asked_for(cli: Cli) -
 
     first = json.loads(cli("debate", "Rewrite billing?", "--model", "scripted", "--json").stdout)["debate_id"]
     assert recall_with() == []
-    assert first in (found := recall_with("--memory", "own", "--memory-for-judges"))
+    assert first in (found := recall_with("--memory", "own"))
     assert len(found) == 2
     assert len(recall_with("--memory", "1")) == 1
     assert recall_with("--memory", "off") == []

@@ -45,6 +45,15 @@ def test_invalid_options_of_a_debate_exit_with_2(cli: Cli, options: str, expecte
     assert expected in " ".join(result.stderr.split())
 
 
+def test_an_empty_schema_is_refused_and_not_left_out(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text("\n")
+    result = cli("debate", "Tabs?", "--output-schema", str(path))
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "schema.json is empty." in result.stderr
+
+
 @pytest.mark.parametrize("limit", ["0", "10001", "99999999999999999999"])
 def test_the_length_of_a_list_has_bounds(cli: Cli, limit: str) -> None:
     result = cli("list", "--limit", limit)

@@ -44,6 +44,10 @@ def read_state(cli: Cli, debate_id: str) -> dict[str, Any]:
         (("threshold", "--threshold", "2/3"), {"text": "2/3"}),
         (("replace_model", "--to", "Opponent", "--model", "scripted?chars=90"), {"to": "Opponent"}),
         (("extend", "--rounds", "1"), {}),
+        (
+            ("extend", "--limit", "thinking_tokens=20000", "--limit", "max_cost_usd=0.5"),
+            {"text": "max_cost_usd=0.5, thinking_tokens=20000"},
+        ),
     ],
 )
 def test_every_flag_reaches_the_debate(
@@ -122,6 +126,7 @@ def test_what_an_action_lacks_is_named_as_an_option(cli: Cli, paused_id: str, ac
         (("nonsense",), "Invalid value for 'ACTION'"),
         (("weights", "--weights", "judge 1"), "write SEAT=WEIGHT"),
         (("weights", "--weights", "judge 1=1/0"), "write SEAT=WEIGHT"),
+        (("extend", "--limit", "max_calls"), "write NAME=VALUE"),
         (("retract", "--round", "0"), "See: counterpoint intervene --help"),
     ],
 )

@@ -7,7 +7,6 @@ import pytest
 from rich.cells import cell_len
 
 from server.cli.live.display import LiveDisplay
-from server.cli.live.follow import NOT_RUN
 from server.cli.terminal import Terminal
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Usage
@@ -101,15 +100,6 @@ def test_the_panel_of_a_seat_shows_what_it_is_writing() -> None:
     assert "\x1b[2J" not in stream.getvalue()
 
 
-def test_what_goes_on_is_shown_whole_below_the_progress_where_it_does_not_fit_beside_it() -> None:
-    display, stream = build_display(show_turns=True, has_bar=True)
-    display.on_commit(snapshot_with(phase_entered()))
-    display.activity = NOT_RUN.format("k3x9w2m4p7qr")
-    display.draw()
-
-    assert "debate --continue k3x9w2m4p7qr" in stream.getvalue()
-
-
 def test_a_turn_stands_on_the_board_and_is_printed_once_when_its_round_is_over() -> None:
     display, stream = build_display(show_turns=True, has_bar=True)
     opening = (phase_entered(), spoke("Tea is kind."), spoke("Coffee is brave.", "Opponent"))
@@ -131,15 +121,6 @@ def test_a_turn_stands_on_the_board_and_is_printed_once_when_its_round_is_over()
 
     assert stream.getvalue().count("Tea is kind.") == 1
     assert stream.getvalue().index("Coffee is brave.") < stream.getvalue().index("[rebuttal]")
-
-
-def test_a_continued_debate_starts_with_the_number_of_its_turns() -> None:
-    display, stream = build_display(show_turns=True, has_bar=False)
-    display.continue_from(snapshot_with(phase_entered(), spoke("Tea is kind.")))
-    display.draw()
-
-    assert "1 turn so far: counterpoint show abc" in stream.getvalue()
-    assert "Tea is kind." not in stream.getvalue()
 
 
 class TerminalStream(io.StringIO):

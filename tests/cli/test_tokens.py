@@ -65,7 +65,7 @@ async def test_the_doctor_says_whom_a_server_over_http_would_let_in(tmp_path: Pa
     settings = Settings(db=str(tmp_path / "a.db"))
     assert "this machine alone" in (await check_http(settings)).detail
     for days in (0, 1, None):
-        await file.add_token(make_token("alice", ("read",), days)[1])
+        await file.add(make_token("alice", ("read",), days)[1])
     issuer = {"oidc_issuer": "https://id.example", "oidc_audience": "debates"}
     found = await check_http(Settings(tokens=str(file.path), **issuer))
 

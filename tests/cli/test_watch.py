@@ -92,7 +92,13 @@ def test_an_ended_debate_is_printed_with_its_verdict_and_from_an_entry_on(cli: C
 
     whole = cli("watch", debate_id)
     assert whole.exit_code == 0
-    for said in ("Ship it?", "== Round 1: opening ==", "Proponent", "judge 1, reading 2", "Verdict: Leaning"):
+    for said in (
+        "Ship it?",
+        "== Round 1: opening ==",
+        "Proponent",
+        "judge 1, reading 2",
+        "Leaning (1 of 1 judge",
+    ):
         assert said in whole.stdout
     rest = [
         json.loads(line) for line in cli("watch", debate_id, "--json", "--since-seq", "5").stdout.splitlines()

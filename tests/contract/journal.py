@@ -8,9 +8,10 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from storage.canonical import encode_canonical, genesis_hash, link_hash
-from storage.contract.errors import ConflictError
-from storage.contract.journal import Journal
-from storage.contract.streams import Entry, StreamSummary
+from storage.errors import ConflictError
+from storage.leases import Leases
+from storage.storage import Storage
+from storage.streams import Entry, StreamSummary
 from tests.contract.journal_cache import CacheContract
 from tests.contract.journal_deletion import DeletionContract
 from tests.contract.journal_families import FamilyContract
@@ -36,13 +37,11 @@ DIFFICULT_JSON = {
 
 @pytest.mark.asyncio
 class AppendContract:
-    async def test_what_was_appended_is_read_back(self, journal: Journal) -> None:
-        first = await append_entries(journal, "s", 0, {"n": 1}, {"n": 2})
-        second = await journal.append("s", after=2, at=LATER, actor="bob", bodies=[{"n": 3}])
+    async def test_what_was_appended_is_read_back(self, storage: Storage) -> None:
+        first = await append_entries(storage, "s", 0, {"n": 1}, {"n": 2})
+        second = await storage.journal.append("s", after=2, at=LATER, actor="bob", bodies=[{"n": 3}])
 
-        assert await journal.read("s") == first + second
-        assert await journal.read("s", after=2) == second
-        assert await journal.read("s", after=3) == []
+        assert await storage.journal.read("s") == first + second
         assert [(e.seq, e.at, e.actor, e.body) for e in first + second] == [
             (1, AT, "alice", {"n": 1}),
             (2, AT, "alice", {"n": 2}),
@@ -50,20 +49,20 @@ class AppendContract:
         ]
 
     @pytest.mark.parametrize("stream", ["never", "", "\0", "half a pair \ud800"])
-    async def test_a_stream_that_was_never_begun_is_empty(self, journal: Journal, stream: str) -> None:
-        assert await journal.read(stream) == []
-        assert (await journal.head(stream))[0] == 0
-        assert await get_listing(journal, stream) is None
-        assert await journal.find_by_prefix(stream + "x") == []
+    async def test_a_stream_that_was_never_begun_is_empty(self, storage: Storage, stream: str) -> None:
+        assert await storage.journal.read(stream) == []
+        assert (await storage.journal.head(stream))[0] == 0
+        assert await get_listing(storage, stream) is None
+        assert await storage.lists.find_by_prefix(stream + "x") == []
 
-    async def test_any_json_comes_back_as_it_was(self, journal: Journal) -> None:
-        appended = await append_entries(journal, "s", 0, DIFFICULT_JSON)
+    async def test_any_json_comes_back_as_it_was(self, storage: Storage) -> None:
+        appended = await append_entries(storage, "s", 0, DIFFICULT_JSON)
 
         assert appended[0].body == DIFFICULT_JSON
-        assert await journal.read("s") == appended
+        assert await storage.journal.read("s") == appended
 
-    async def test_each_hash_is_a_link_to_all_before_it(self, journal: Journal) -> None:
-        entries = await append_entries(journal, "s", 0, {"b": 1, "a": 2.0}, {"text": "ü"})
+    async def test_each_hash_is_a_link_to_all_before_it(self, storage: Storage) -> None:
+        entries = await append_entries(storage, "s", 0, {"b": 1, "a": 2.0}, {"text": "ü"})
 
         first = link_hash(
             genesis_hash("s"), b'{"actor":"alice","at":"' + AT.encode() + b'","body":{"a":2,"b":1},"seq":1}'
@@ -87,95 +86,95 @@ class AppendContract:
         ],
     )
     async def test_what_is_no_json_or_text_is_refused_and_leaves_nothing(
-        self, journal: Journal, bodies: list[dict[str, Any]], heading: StreamSummary | None
+        self, storage: Storage, bodies: list[dict[str, Any]], heading: StreamSummary | None
     ) -> None:
         with pytest.raises(ValueError, match=r"."):
-            await append_entries(journal, "s", 0, *bodies, summary=heading)
-        assert await journal.read("s") == []
+            await append_entries(storage, "s", 0, *bodies, summary=heading)
+        assert await storage.journal.read("s") == []
 
 
-async def append_three(journal: Journal, stream: str) -> None:
-    await append_entries(journal, stream, 0, {}, {}, {})
+async def append_three(storage: Storage, stream: str) -> None:
+    await append_entries(storage, stream, 0, {}, {}, {})
 
 
-async def restore_three(journal: Journal, stream: str) -> None:
-    await journal.restore(stream, build_entries({"n": 1}, {"n": 2}, {"n": 3}, stream=stream), SUMMARY)
+async def restore_three(storage: Storage, stream: str) -> None:
+    await storage.journal.restore(stream, build_entries({"n": 1}, {"n": 2}, {"n": 3}, stream=stream), SUMMARY)
 
 
 @pytest.mark.requirement("N8")
 @pytest.mark.asyncio
 class ConflictContract:
     @pytest.mark.parametrize("after", [0, 1, 3, -1])
-    async def test_an_append_that_does_not_follow_is_a_conflict(self, journal: Journal, after: int) -> None:
+    async def test_an_append_that_does_not_follow_is_a_conflict(self, storage: Storage, after: int) -> None:
         before = await append_entries(
-            journal, "s", 0, {}, {}, summary=StreamSummary("kept", "running", {}, "kept")
+            storage, "s", 0, {}, {}, summary=StreamSummary("kept", "running", {}, "kept")
         )
-        position, _ = await journal.find_changes(-1)
+        position, _ = await storage.journal.find_changes(-1)
 
         with pytest.raises(ConflictError, match="s is at entry 2, not"):
             await append_entries(
-                journal, "s", after, {"lost": 1}, {"lost": 2}, summary=StreamSummary("lost", "", {}, "lost")
+                storage, "s", after, {"lost": 1}, {"lost": 2}, summary=StreamSummary("lost", "", {}, "lost")
             )
 
-        assert await journal.read("s") == before
-        assert await find_streams(journal, "kept") == ["s"]
-        assert await find_streams(journal, "lost") == []
-        assert await journal.find_changes(position) == (position, [])
+        assert await storage.journal.read("s") == before
+        assert await find_streams(storage, "kept") == ["s"]
+        assert await find_streams(storage, "lost") == []
+        assert await storage.journal.find_changes(position) == (position, [])
 
-    async def test_the_first_entry_needs_no_stream_and_the_second_does(self, journal: Journal) -> None:
+    async def test_the_first_entry_needs_no_stream_and_the_second_does(self, storage: Storage) -> None:
         with pytest.raises(ConflictError):
-            await append_entries(journal, "s", 1, {})
-        assert await get_listing(journal, "s") is None
+            await append_entries(storage, "s", 1, {})
+        assert await get_listing(storage, "s") is None
 
-    async def test_of_many_who_write_the_same_entry_one_wins(self, journal: Journal) -> None:
+    async def test_of_many_who_write_the_same_entry_one_wins(self, storage: Storage) -> None:
         async with asyncio.timeout(PATIENCE):
             outcomes = await asyncio.gather(
-                *(append_entries(journal, "s", 0, {"of": n}, {"of": n}) for n in range(20)),
+                *(append_entries(storage, "s", 0, {"of": n}, {"of": n}) for n in range(20)),
                 return_exceptions=True,
             )
 
         winners = [outcome for outcome in outcomes if isinstance(outcome, list)]
         assert len(winners) == 1
         assert sum(isinstance(outcome, ConflictError) for outcome in outcomes) == 19
-        assert await journal.read("s") == winners[0]
+        assert await storage.journal.read("s") == winners[0]
 
-    async def test_appends_to_many_streams_at_once_all_land(self, journal: Journal) -> None:
+    async def test_appends_to_many_streams_at_once_all_land(self, storage: Storage) -> None:
         async def debate(stream: str) -> list[Entry]:
-            return [(await append_entries(journal, stream, n, {"n": n}))[0] for n in range(3)]
+            return [(await append_entries(storage, stream, n, {"n": n}))[0] for n in range(3)]
 
         names = [f"s{n}" for n in range(200)]
         async with asyncio.timeout(PATIENCE):
             written = await asyncio.gather(*map(debate, names))
 
         for stream, entries in zip(names, written, strict=True):
-            assert await journal.read(stream) == entries
-        assert len(await journal.find_by_prefix("s", limit=1000)) == 200
+            assert await storage.journal.read(stream) == entries
+        assert len(await storage.lists.find_by_prefix("s", limit=1000)) == 200
 
-    async def test_a_conflict_does_not_fail_those_who_write_at_the_same_time(self, journal: Journal) -> None:
-        await append_entries(journal, "taken", 0, {})
+    async def test_a_conflict_does_not_fail_those_who_write_at_the_same_time(self, storage: Storage) -> None:
+        await append_entries(storage, "taken", 0, {})
 
         async with asyncio.timeout(PATIENCE):
             outcomes = await asyncio.gather(
-                append_entries(journal, "a", 0, {}),
-                append_entries(journal, "taken", 0, {}),
-                append_entries(journal, "b", 0, {}, summary=StreamSummary("first", "", {}, "first")),
-                append_entries(journal, "b", 1, {}, summary=StreamSummary("second", "", {})),
-                append_entries(journal, "taken", 1, {}),
+                append_entries(storage, "a", 0, {}),
+                append_entries(storage, "taken", 0, {}),
+                append_entries(storage, "b", 0, {}, summary=StreamSummary("first", "", {}, "first")),
+                append_entries(storage, "b", 1, {}, summary=StreamSummary("second", "", {})),
+                append_entries(storage, "taken", 1, {}),
                 return_exceptions=True,
             )
 
         assert [type(outcome) for outcome in outcomes] == [list, ConflictError, list, list, list]
-        assert [(await journal.head(stream))[0] for stream in ("a", "b", "taken")] == [1, 2, 2]
-        assert [(b.title, b.opened_at) for b in await journal.find("first")] == [("second", AT)]
+        assert [(await storage.journal.head(stream))[0] for stream in ("a", "b", "taken")] == [1, 2, 2]
+        assert [(b.title, b.opened_at) for b in await storage.lists.find("first")] == [("second", AT)]
 
     @pytest.mark.parametrize("write", [append_three, restore_three])
     async def test_a_cancelled_write_is_whole_or_absent_and_hurts_nobody(
-        self, journal: Journal, write: Callable[[Journal, str], Coroutine[Any, Any, object]]
+        self, storage: Storage, write: Callable[[Storage, str], Coroutine[Any, Any, object]]
     ) -> None:
         async with asyncio.timeout(PATIENCE):
             for steps in range(20):
-                mine = asyncio.create_task(write(journal, f"mine{steps}"))
-                others = asyncio.create_task(append_entries(journal, f"others{steps}", 0, {}, {}))
+                mine = asyncio.create_task(write(storage, f"mine{steps}"))
+                others = asyncio.create_task(append_entries(storage, f"others{steps}", 0, {}, {}))
                 for _ in range(steps):
                     await checkpoint()
                 mine.cancel()
@@ -183,15 +182,17 @@ class ConflictContract:
                 await asyncio.wait([mine])
 
         for steps in range(20):
-            assert (await journal.head(f"mine{steps}"))[0] in {0, 3}
-            assert (await journal.head(f"mine{steps}"))[0] == len(await journal.read(f"mine{steps}"))
-            assert len(await journal.read(f"others{steps}")) == 2
+            assert (await storage.journal.head(f"mine{steps}"))[0] in {0, 3}
+            assert (await storage.journal.head(f"mine{steps}"))[0] == len(
+                await storage.journal.read(f"mine{steps}")
+            )
+            assert len(await storage.journal.read(f"others{steps}")) == 2
 
     @pytest.mark.parametrize("steps", range(16))
     async def test_when_all_is_cancelled_nothing_is_left_by_halves(
-        self, journal: Journal, steps: int
+        self, storage: Storage, steps: int
     ) -> None:
-        appends = [asyncio.create_task(append_entries(journal, f"s{n}", 0, {}, {})) for n in range(5)]
+        appends = [asyncio.create_task(append_entries(storage, f"s{n}", 0, {}, {})) for n in range(5)]
         for _ in range(steps):
             await checkpoint()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
@@ -199,20 +200,20 @@ class ConflictContract:
         await asyncio.wait(appends, timeout=PATIENCE)
 
         async with asyncio.timeout(PATIENCE):
-            await append_entries(journal, "afterwards", 0, {})
-        assert {len(await journal.read(f"s{n}")) for n in range(5)} <= {0, 2}
+            await append_entries(storage, "afterwards", 0, {})
+        assert {len(await storage.journal.read(f"s{n}")) for n in range(5)} <= {0, 2}
 
 
 @pytest.mark.requirement("N8")
 @pytest.mark.asyncio
 class LeaseContract:
-    async def test_the_leases_in_force_are_told_with_their_holders(self, journal: Journal) -> None:
-        await journal.acquire_lease("s", "me", now=100, seconds=10)
-        await journal.acquire_lease("other", "you", now=105, seconds=10)
-        assert await journal.active_leases(now=109) == {"s": "me", "other": "you"}
-        assert await journal.active_leases(now=110) == {"other": "you"}
+    async def test_the_leases_in_force_are_told_with_their_holders(self, storage: Storage) -> None:
+        await storage.leases.acquire("s", "me", now=100, seconds=10)
+        await storage.leases.acquire("other", "you", now=105, seconds=10)
+        assert await storage.leases.find_holders(now=109) == {"s": "me", "other": "you"}
+        assert await storage.leases.find_holders(now=110) == {"other": "you"}
 
-    async def test_a_stream_has_one_holder_until_its_lease_runs_out(self, journal: Journal) -> None:
+    async def test_a_stream_has_one_holder_until_its_lease_runs_out(self, storage: Storage) -> None:
         asked = [
             ("s", "me", 100),
             ("s", "you", 109),
@@ -222,65 +223,82 @@ class LeaseContract:
         ]
         asked += [("s", "you", 119), ("s", "me", 120)]
         holders = [
-            await journal.acquire_lease(stream, holder, now=now, seconds=10) for stream, holder, now in asked
+            await storage.leases.acquire(stream, holder, now=now, seconds=10) for stream, holder, now in asked
         ]
         assert holders == ["me", "me", "you", "me", "me", "you", "you"]
 
-    async def test_a_holder_renews_all_of_its_leases_and_no_others(self, journal: Journal) -> None:
+    async def test_a_holder_renews_all_of_its_leases_and_no_others(self, storage: Storage) -> None:
         for stream, holder in (("a", "me"), ("b", "me"), ("c", "you")):
-            await journal.acquire_lease(stream, holder, now=100, seconds=10)
-        kept = await journal.renew_leases("me", ["a", "b", "c", "d"], now=109, seconds=10)
+            await storage.leases.acquire(stream, holder, now=100, seconds=10)
+        kept = await storage.leases.renew("me", ["a", "b", "c", "d"], now=109, seconds=10)
         assert kept == {"a", "b"}
-        assert await journal.renew_leases("me", [], now=109, seconds=10) == set()
+        assert await storage.leases.renew("me", [], now=109, seconds=10) == set()
 
         taken = [
-            await journal.acquire_lease(stream, "third", now=115, seconds=1) for stream in ("a", "b", "c")
+            await storage.leases.acquire(stream, "third", now=115, seconds=1) for stream in ("a", "b", "c")
         ]
         assert taken == ["me", "me", "third"]
 
-    async def test_a_lease_given_by_a_clock_that_was_far_ahead_is_free(self, journal: Journal) -> None:
-        await journal.acquire_lease("s", "me", now=1_000_000, seconds=10)
-        assert await journal.acquire_lease("s", "you", now=100, seconds=10) == "you"
+    async def test_a_lease_given_by_a_clock_that_was_far_ahead_is_free(self, storage: Storage) -> None:
+        await storage.leases.acquire("s", "me", now=1_000_000, seconds=10)
+        assert await storage.leases.acquire("s", "you", now=100, seconds=10) == "you"
 
-    async def test_a_released_stream_is_free_and_only_its_holder_releases_it(self, journal: Journal) -> None:
-        await journal.acquire_lease("s", "me", now=100, seconds=10)
-        await journal.release_lease("s", "you")
-        assert await journal.acquire_lease("s", "you", now=101, seconds=10) == "me"
+    async def test_a_released_stream_is_free_and_only_its_holder_releases_it(self, storage: Storage) -> None:
+        await storage.leases.acquire("s", "me", now=100, seconds=10)
+        await storage.leases.release("s", "you")
+        assert await storage.leases.acquire("s", "you", now=101, seconds=10) == "me"
 
-        await journal.release_lease("s", "me")
-        assert await journal.acquire_lease("s", "you", now=101, seconds=10) == "you"
-        await journal.release_lease("never leased", "me")
+        await storage.leases.release("s", "me")
+        assert await storage.leases.acquire("s", "you", now=101, seconds=10) == "you"
+        await storage.leases.release("never leased", "me")
 
-    async def test_leases_asked_for_during_appends_do_not_disturb_them(self, journal: Journal) -> None:
+    async def test_a_lease_that_is_released_while_another_asks_for_it_is_taken(
+        self, storage: Storage
+    ) -> None:
+        class Late:
+            """Before it reads who has the lease, that one releases it."""
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(storage.database, name)
+
+            async def read(self, *statement: Any) -> Any:
+                await storage.leases.release("s", "me")
+                return await storage.database.read(*statement)
+
+        late: Any = Late()
+        await storage.leases.acquire("s", "me", now=100, seconds=10)
+        assert await Leases(late).acquire("s", "you", now=100, seconds=10) == "you"
+
+    async def test_leases_asked_for_during_appends_do_not_disturb_them(self, storage: Storage) -> None:
         async with asyncio.timeout(PATIENCE):
             *_, mine, yours = await asyncio.gather(
-                *(append_entries(journal, f"s{n}", 0, {}) for n in range(20)),
-                journal.acquire_lease("s", "me", now=100, seconds=10),
-                journal.acquire_lease("s", "you", now=100, seconds=10),
+                *(append_entries(storage, f"s{n}", 0, {}) for n in range(20)),
+                storage.leases.acquire("s", "me", now=100, seconds=10),
+                storage.leases.acquire("s", "you", now=100, seconds=10),
             )
         assert mine == yours  # whoever came first
-        assert len(await journal.find(limit=100)) == 20
+        assert len(await storage.lists.find(limit=100)) == 20
 
 
 @pytest.mark.requirement("N27")
 @pytest.mark.asyncio
 class PresenceContract:
-    async def test_a_journal_that_is_there_is_not_opened_anew(self, journal: Journal) -> None:
+    async def test_a_journal_that_is_there_is_not_opened_anew(self, storage: Storage) -> None:
         async def stop() -> None:
             raise AssertionError("nothing was lost")
 
-        entries = await append_entries(journal, "s", 0, {})
-        journal.check_presence()
-        await journal.probe(PATIENCE)
-        assert not await journal.reopen(stop)
-        assert await journal.read("s") == entries
+        entries = await append_entries(storage, "s", 0, {})
+        storage.check_presence()
+        await storage.probe(PATIENCE)
+        assert not await storage.reopen(stop)
+        assert await storage.journal.read("s") == entries
 
-    async def test_checkpoints_asked_for_during_appends_disturb_nothing(self, journal: Journal) -> None:
-        assert not journal.is_read_only
+    async def test_checkpoints_asked_for_during_appends_disturb_nothing(self, storage: Storage) -> None:
+        assert not storage.is_read_only
         for number in range(20):
-            await append_entries(journal, "s", number, {"n": number})
-            journal.checkpoint_soon()
-        assert len(await journal.read("s")) == 20
+            await append_entries(storage, "s", number, {"n": number})
+            storage.checkpoint_soon()
+        assert len(await storage.journal.read("s")) == 20
 
 
 @pytest.mark.requirement("M3")

@@ -4,20 +4,21 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from hypothesis import HealthCheck, settings
 
 from storage.addresses import is_address
-from storage.contract.journal import Journal
-from storage.contract.streams import Entry, StreamFilter, StreamListing, StreamSummary
 from storage.migrations import Migration
-from storage.postgres import PostgresJournal
-from storage.postgres.connections.pool import MAX_CONNECTIONS
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteStorage
 from storage.sqlite.migrations import MIGRATIONS
+from storage.storage import Storage
+from storage.streams import Entry, StreamFilter, StreamListing, StreamSummary
 from tests.support.patience import PATIENCE
+
+if TYPE_CHECKING:
+    from storage.postgres import PostgresStorage
 
 AT = "2026-03-01T10:00:00.000Z"
 LATER = "2026-03-01T10:05:00.000Z"
@@ -29,35 +30,38 @@ READ_ONLY_FUZZ_SETTINGS = settings(
 
 
 @asynccontextmanager
-async def open_journal(
+async def open_storage(
     path: str | Path, *, lock_timeout: float = PATIENCE, migrations: Sequence[Migration] = MIGRATIONS
-) -> AsyncIterator[SqliteJournal]:
+) -> AsyncIterator[SqliteStorage]:
     """Open a SQLite journal and close it: one left open would keep the test run alive."""
-    journal = await SqliteJournal.open(path, lock_timeout=lock_timeout, migrations=migrations)
+    storage = await SqliteStorage.open(path, lock_timeout=lock_timeout, migrations=migrations)
     try:
-        yield journal
+        yield storage
     finally:
-        await journal.close()
+        await storage.close()
 
 
 @asynccontextmanager
-async def open_postgres_journal(
+async def open_postgres_storage(
     address: str, *, patience: float = PATIENCE
-) -> AsyncIterator[PostgresJournal]:
-    journal = await PostgresJournal.open(address, patience=patience)
+) -> AsyncIterator["PostgresStorage"]:
+    from storage.postgres import PostgresStorage  # noqa: PLC0415  (it may be missing)
+
+    storage = await PostgresStorage.open(address, patience=patience)
     try:
-        yield journal
+        yield storage
     finally:
-        await journal.close()
+        await storage.close()
 
 
 @asynccontextmanager
-async def keep_busy(journal: PostgresJournal) -> AsyncIterator[None]:
+async def keep_busy(storage: "PostgresStorage") -> AsyncIterator[None]:
     """While this is open the server answers, and whoever asks waits two seconds for a connection, or for none."""
+    from storage.postgres.connections.pool import MAX_CONNECTIONS  # noqa: PLC0415  (likewise)
 
     async def ask() -> None:
         while True:
-            await journal._db.fetch("select pg_sleep(0.1)", wait=60)
+            await storage.database.fetch("select pg_sleep(0.1)", wait=60)
 
     async with asyncio.TaskGroup() as tasks:
         asking = [tasks.create_task(ask()) for _ in range(20 * MAX_CONNECTIONS)]
@@ -70,29 +74,31 @@ async def keep_busy(journal: PostgresJournal) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def open_any_journal(database: str | Path) -> AsyncIterator[Journal]:
+async def open_any_storage(database: str | Path) -> AsyncIterator[Storage]:
     """Open the journal of a path, or of the address of a PostgreSQL database."""
     is_postgres = is_address(str(database))
-    async with open_postgres_journal(str(database)) if is_postgres else open_journal(database) as journal:
-        yield journal
+    async with open_postgres_storage(str(database)) if is_postgres else open_storage(database) as storage:
+        yield storage
 
 
 async def append_entries(
-    journal: Journal,
+    storage: Storage,
     stream: str,
     after: int,
     *bodies: Mapping[str, Any],
     summary: StreamSummary | None = None,
 ) -> list[Entry]:
-    return await journal.append(stream, after=after, at=AT, actor="alice", bodies=bodies, summary=summary)
+    return await storage.journal.append(
+        stream, after=after, at=AT, actor="alice", bodies=bodies, summary=summary
+    )
 
 
-async def create_stream(journal: Journal, stream: str, search_text: str, *, status: str = "running") -> None:
-    await append_entries(journal, stream, 0, {}, summary=StreamSummary(stream, status, {}, search_text))
+async def create_stream(storage: Storage, stream: str, search_text: str, *, status: str = "running") -> None:
+    await append_entries(storage, stream, 0, {}, summary=StreamSummary(stream, status, {}, search_text))
 
 
 async def find_streams(
-    journal: Journal,
+    storage: Storage,
     query: str = "",
     *,
     before: int = 0,
@@ -101,10 +107,10 @@ async def find_streams(
     **only: Any,
 ) -> list[str]:
     """`only`: the fields of `StreamFilter`."""
-    found = await journal.find(query, StreamFilter(**only), before=before, limit=limit, owner=owner)
+    found = await storage.lists.find(query, StreamFilter(**only), before=before, limit=limit, owner=owner)
     return [listed.stream for listed in found]
 
 
-async def get_listing(journal: Journal, stream: str) -> StreamListing | None:
+async def get_listing(storage: Storage, stream: str) -> StreamListing | None:
     """A stream as lists show it; None if they do not."""
-    return next((listed for listed in await journal.find() if listed.stream == stream), None)
+    return next((listed for listed in await storage.lists.find() if listed.stream == stream), None)

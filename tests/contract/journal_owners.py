@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from storage.contract.journal import Journal
-from storage.contract.ledger import BeliefSums, JudgeSums, LedgerRow
-from storage.contract.streams import Amount, Reservation, Spending, StreamHead, StreamSummary
+from storage.ledger import BeliefSums, JudgeSums, LedgerRow
+from storage.storage import Storage
+from storage.streams import Amount, Reservation, Spending, StreamHead, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams
 from tests.contract.journal_restore import build_entries
 
@@ -21,7 +21,7 @@ ANNS = replace(RIGHT, owner="ann")
 
 
 async def create(
-    journal: Journal,
+    storage: Storage,
     owner: str,
     stream: str,
     *,
@@ -41,104 +41,104 @@ async def create(
         judgments=judgments,
         owner=owner,
     )
-    await append_entries(journal, stream, 0, {}, {}, summary=summary)
+    await append_entries(storage, stream, 0, {}, {}, summary=summary)
     return summary
 
 
 @pytest.mark.requirement("N14")
 @pytest.mark.asyncio
 class OwnerContract:
-    async def test_a_stream_belongs_to_whom_its_first_entries_name(self, journal: Journal) -> None:
-        await create(journal, "ann", "a")
-        await append_entries(journal, "b", 0, {})
-        await append_entries(journal, "a", 2, {}, summary=StreamSummary("a", "running", {}, owner="ben"))
+    async def test_a_stream_belongs_to_whom_its_first_entries_name(self, storage: Storage) -> None:
+        await create(storage, "ann", "a")
+        await append_entries(storage, "b", 0, {})
+        await append_entries(storage, "a", 2, {}, summary=StreamSummary("a", "running", {}, owner="ben"))
 
-        assert (await journal.head("a")).owner == "ann"
-        assert (await journal.head("b")).owner == "local"
-        assert await journal.head("c") == StreamHead(0, "", "")
-        assert await journal.find_owners(["a", "b", "c"]) == {"a": "ann", "b": "local"}
-        assert (await journal.read_summary("a")).owner == "ann"
+        assert (await storage.journal.head("a")).owner == "ann"
+        assert (await storage.journal.head("b")).owner == "local"
+        assert await storage.journal.head("c") == StreamHead(0, "", "")
+        assert await storage.lists.find_owners(["a", "b", "c"]) == {"a": "ann", "b": "local"}
+        assert (await storage.summaries.read("a")).owner == "ann"
 
-    async def test_a_restored_stream_belongs_to_the_owner_of_its_summary(self, journal: Journal) -> None:
+    async def test_a_restored_stream_belongs_to_the_owner_of_its_summary(self, storage: Storage) -> None:
         summary = StreamSummary("r", "running", {}, "cats", {DAY: Amount(1)}, judgments=[ANNS], owner="ann")
-        await journal.restore("r", build_entries({}, {}, {}, stream="r"), summary)
+        await storage.journal.restore("r", build_entries({}, {}, {}, stream="r"), summary)
 
-        assert (await journal.head("r")).owner == "ann"
-        assert await find_streams(journal, "cats", owner="ann") == ["r"]
-        assert (await journal.find_spending(DAY, now=0, owner="ann")).spent == Amount(1)
-        assert len(await journal.read_judgments(owner="ann")) == 1
+        assert (await storage.journal.head("r")).owner == "ann"
+        assert await find_streams(storage, "cats", owner="ann") == ["r"]
+        assert (await storage.spending.find(DAY, now=0, owner="ann")).spent == Amount(1)
+        assert len(await storage.ledger.read(owner="ann")) == 1
 
-    async def test_lists_and_searches_find_those_of_the_owner_only(self, journal: Journal) -> None:
+    async def test_lists_and_searches_find_those_of_the_owner_only(self, storage: Storage) -> None:
         for number, owner in enumerate(("ann", "ben", "local", "ann", "ben")):
-            await create(journal, owner, f"s{number}", status="concluded" if number > 2 else "running")
+            await create(storage, owner, f"s{number}", status="concluded" if number > 2 else "running")
 
         own = {"ann": ["s3", "s0"], "ben": ["s4", "s1"], "local": ["s2"], "nobody": []}
         for owner, streams in own.items():
             for query in ("", "cats", "c"):
-                assert await find_streams(journal, query, owner=owner) == streams
+                assert await find_streams(storage, query, owner=owner) == streams
                 running = [stream for stream in streams if stream <= "s2"]
-                assert await find_streams(journal, query, status="running", owner=owner) == running
+                assert await find_streams(storage, query, status="running", owner=owner) == running
                 some: dict[str, Any] = {"status": "running", "streams": ["s0", "s1"]}
                 inside = [stream for stream in running if stream != "s2"]
-                assert await find_streams(journal, query, **some, inside=True, owner=owner) == inside
-                ended = await find_streams(journal, query, status="concluded", is_final=True, owner=owner)
+                assert await find_streams(storage, query, **some, inside=True, owner=owner) == inside
+                ended = await find_streams(storage, query, status="concluded", is_final=True, owner=owner)
                 assert ended == [stream for stream in streams if stream > "s2"]
-            assert await find_streams(journal, "dogs", owner=owner) == []
-            assert await journal.find_by_prefix("s", owner=owner) == sorted(streams)
-        assert len(await find_streams(journal, "cats")) == len(await journal.find_by_prefix("s")) == 5
+            assert await find_streams(storage, "dogs", owner=owner) == []
+            assert await storage.lists.find_by_prefix("s", owner=owner) == sorted(streams)
+        assert len(await find_streams(storage, "cats")) == len(await storage.lists.find_by_prefix("s")) == 5
 
-    async def test_pages_of_one_owner_leave_none_out(self, journal: Journal) -> None:
+    async def test_pages_of_one_owner_leave_none_out(self, storage: Storage) -> None:
         for number in range(9):
-            await create(journal, "ben" if number % 3 else "ann", f"s{number}")
+            await create(storage, "ben" if number % 3 else "ann", f"s{number}")
         for query in ("", "cats"):
-            first = await journal.find(query, limit=2, owner="ann")
-            following = await find_streams(journal, query, before=first[-1].number, owner="ann")
+            first = await storage.lists.find(query, limit=2, owner="ann")
+            following = await find_streams(storage, query, before=first[-1].number, owner="ann")
             assert [*(listed.stream for listed in first), *following] == ["s6", "s3", "s0"]
 
-    async def test_no_text_can_pretend_to_be_an_owners(self, journal: Journal) -> None:
-        mark = " ".join(journal.split_words(StreamSummary("t", "", {}, owner="ann")))
-        await create(journal, "ben", "b", text=f"cats {mark}")
-        await create(journal, "local", "c", text=f"cats {mark}")
+    async def test_no_text_can_pretend_to_be_an_owners(self, storage: Storage) -> None:
+        mark = " ".join(storage.index.split(StreamSummary("t", "", {}, owner="ann")))
+        await create(storage, "ben", "b", text=f"cats {mark}")
+        await create(storage, "local", "c", text=f"cats {mark}")
 
-        assert await find_streams(journal, "cats", owner="ann") == []
-        assert await find_streams(journal, f"cats {mark}", owner="ann") == []
-        assert await find_streams(journal, "cats", owner="local") == ["c"]
+        assert await find_streams(storage, "cats", owner="ann") == []
+        assert await find_streams(storage, f"cats {mark}", owner="ann") == []
+        assert await find_streams(storage, "cats", owner="local") == ["c"]
 
-    async def test_what_is_deleted_is_told_to_nobody_else(self, journal: Journal) -> None:
-        summary = await create(journal, "ann", "a")
-        buried = await journal.delete("a", at=LATER, actor="x", summary=summary)
+    async def test_what_is_deleted_is_told_to_nobody_else(self, storage: Storage) -> None:
+        summary = await create(storage, "ann", "a")
+        buried = await storage.tombstones.delete("a", at=LATER, actor="x", summary=summary)
 
         assert buried
         assert buried.owner == "ann"
-        assert await journal.find_tombstone("a") == buried
-        assert await journal.find_owners(["a"]) == {"a": "ann"}
-        assert await find_streams(journal, "cats", owner="ann") == []
+        assert await storage.tombstones.find("a") == buried
+        assert await storage.lists.find_owners(["a"]) == {"a": "ann"}
+        assert await find_streams(storage, "cats", owner="ann") == []
 
-    async def test_each_owner_has_sums_of_their_own(self, journal: Journal) -> None:
-        await create(journal, "ann", "a", spending={DAY: Amount(3, Decimal("0.3"))})
-        await create(journal, "ben", "b", spending={DAY: Amount(4)})
-        summary = await create(journal, "ann", "c", spending={DAY: Amount(1)})
+    async def test_each_owner_has_sums_of_their_own(self, storage: Storage) -> None:
+        await create(storage, "ann", "a", spending={DAY: Amount(3, Decimal("0.3"))})
+        await create(storage, "ben", "b", spending={DAY: Amount(4)})
+        summary = await create(storage, "ann", "c", spending={DAY: Amount(1)})
         more = StreamSummary("a", "", {}, spending={DAY: Amount(5, Decimal("0.5"))}, owner="ann")
-        await append_entries(journal, "a", 2, {}, summary=more)
-        await journal.delete("c", at=LATER, actor="x", summary=summary)
+        await append_entries(storage, "a", 2, {}, summary=more)
+        await storage.tombstones.delete("c", at=LATER, actor="x", summary=summary)
 
         async def read() -> list[Amount]:
             owners = ("ann", "ben", "local", None)
-            return [(await journal.find_spending(DAY, now=0, owner=owner)).spent for owner in owners]
+            return [(await storage.spending.find(DAY, now=0, owner=owner)).spent for owner in owners]
 
         sums = [Amount(6, Decimal("0.5")), Amount(4), NOTHING, Amount(10, Decimal("0.5"))]
         assert await read() == sums
-        assert await journal.find_wrong_days() == []
-        await journal.rewrite_days([DAY])
+        assert await storage.spending.find_wrong_days() == []
+        await storage.spending.rewrite_days([DAY])
         assert await read() == sums
-        assert await journal.rewrite_summary("b", 2, StreamSummary("b", "", {}, spending={DAY: Amount(7)}))
-        assert (await journal.find_spending(DAY, now=0, owner="ben")).spent == Amount(7)
-        assert await journal.find_wrong_days() == []
+        assert await storage.summaries.rewrite("b", 2, StreamSummary("b", "", {}, spending={DAY: Amount(7)}))
+        assert (await storage.spending.find(DAY, now=0, owner="ben")).spent == Amount(7)
+        assert await storage.spending.find_wrong_days() == []
 
-    async def test_what_is_reserved_counts_for_the_owner_of_the_stream(self, journal: Journal) -> None:
+    async def test_what_is_reserved_counts_for_the_owner_of_the_stream(self, storage: Storage) -> None:
         for owner, stream in (("ann", "a"), ("ben", "b"), ("ann", "c")):
-            await create(journal, owner, stream, spending={DAY: Amount(1)})
-            await journal.acquire_lease(stream, "me", now=100, seconds=10)
+            await create(storage, owner, stream, spending={DAY: Amount(1)})
+            await storage.leases.acquire(stream, "me", now=100, seconds=10)
         seen: list[tuple[Spending, Spending]] = []
 
         def grant(whole: Spending, own: Spending) -> Amount:
@@ -146,49 +146,49 @@ class OwnerContract:
             return Amount(2)
 
         for stream in ("a", "b", "c"):
-            assert await journal.reserve(stream, "me", day=DAY, now=100, grant=grant)
+            assert await storage.spending.reserve(stream, "me", day=DAY, now=100, grant=grant)
 
         assert [(own.spent.requests, own.reserved.requests) for _, own in seen] == [(2, 0), (1, 0), (2, 2)]
         assert [(all_.spent.requests, all_.reserved.requests) for all_, _ in seen] == [(3, 0), (3, 2), (3, 4)]
-        assert (await journal.find_spending(DAY, now=100, owner="ann")).reserved == Amount(4)
-        await journal.settle("a", Reservation("me", NOTHING))
-        assert await journal.find_spending(DAY, now=100, owner="ann") == (Amount(2), Amount(2))
-        assert await journal.find_spending(DAY, now=111, owner="ann") == (Amount(2), NOTHING)
+        assert (await storage.spending.find(DAY, now=100, owner="ann")).reserved == Amount(4)
+        await storage.spending.settle("a", Reservation("me", NOTHING))
+        assert await storage.spending.find(DAY, now=100, owner="ann") == (Amount(2), Amount(2))
+        assert await storage.spending.find(DAY, now=111, owner="ann") == (Amount(2), NOTHING)
 
-    async def test_leases_of_an_owners_streams_are_told_apart(self, journal: Journal) -> None:
+    async def test_leases_of_an_owners_streams_are_told_apart(self, storage: Storage) -> None:
         for owner, stream in (("ann", "a"), ("ben", "b")):
-            await create(journal, owner, stream)
-            await journal.acquire_lease(stream, "me", now=100, seconds=10)
-        await journal.acquire_lease("queue", "me", now=100, seconds=10)
+            await create(storage, owner, stream)
+            await storage.leases.acquire(stream, "me", now=100, seconds=10)
+        await storage.leases.acquire("queue", "me", now=100, seconds=10)
 
-        assert await journal.active_leases(now=100, owner="ann") == {"a": "me"}
-        assert await journal.active_leases(now=110, owner="ann") == {}
-        assert len(await journal.active_leases(now=100)) == 3
+        assert await storage.leases.find_holders(now=100, owner="ann") == {"a": "me"}
+        assert await storage.leases.find_holders(now=110, owner="ann") == {}
+        assert len(await storage.leases.find_holders(now=100)) == 3
 
-    async def test_old_streams_of_an_owner_are_told_apart(self, journal: Journal) -> None:
-        await create(journal, "ann", "a", status="concluded")
-        await create(journal, "ben", "b", status="concluded")
+    async def test_old_streams_of_an_owner_are_told_apart(self, storage: Storage) -> None:
+        await create(storage, "ann", "a", status="concluded")
+        await create(storage, "ben", "b", status="concluded")
 
-        assert await journal.find_unchanged(["concluded"], LATER, owner="ann") == ["a"]
-        assert await journal.find_unchanged(["concluded"], AT, owner="ann") == []
-        assert await journal.find_unchanged(["concluded"], LATER) == ["a", "b"]
+        assert await storage.summaries.find_unchanged(["concluded"], LATER, owner="ann") == ["a"]
+        assert await storage.summaries.find_unchanged(["concluded"], AT, owner="ann") == []
+        assert await storage.summaries.find_unchanged(["concluded"], LATER) == ["a", "b"]
 
-    async def test_each_owner_has_a_ledger_of_their_own(self, journal: Journal) -> None:
-        await create(journal, "ann", "a", judgments=[ANNS])
-        await create(journal, "ben", "b", judgments=[replace(WRONG, owner="ben")])
-        await journal.change_judgments(lambda _stored: [RIGHT], owner="ann")
-        await journal.change_judgments(lambda stored: [WRONG] if not stored else [], owner="ben")
+    async def test_each_owner_has_a_ledger_of_their_own(self, storage: Storage) -> None:
+        await create(storage, "ann", "a", judgments=[ANNS])
+        await create(storage, "ben", "b", judgments=[replace(WRONG, owner="ben")])
+        await storage.ledger.change(lambda _stored: [RIGHT], owner="ann")
+        await storage.ledger.change(lambda stored: [WRONG] if not stored else [], owner="ben")
 
         def show(rows: list[LedgerRow]) -> list[tuple[str, str, int]]:
             return [(row.owner, row.stream, row.right) for row in rows]
 
-        assert show(await journal.read_judgments(owner="ann")) == [("ann", "", 1), ("ann", "a", 1)]
-        assert show(await journal.read_judgments(owner="ben")) == [("ben", "", 0), ("ben", "b", 0)]
-        assert len(await journal.read_judgments()) == 4
-        assert await journal.sum_judges(["m1"], owner="ann") == [JudgeSums("m1", 2, 2, 2)]
-        assert await journal.sum_judges(["m1"], owner="ben") == [JudgeSums("m1", 2, 0, 0)]
-        assert await journal.sum_judges(["m1"], owner="local") == []
-        assert await journal.sum_beliefs(owner="ann") == (2, [BeliefSums("m1", 90, 2, 2)])
-        assert await journal.sum_beliefs() == (4, [BeliefSums("m1", 90, 2, 4)])
-        assert await journal.read_ledger_position(owner="local") == 0
-        assert 0 < await journal.read_ledger_position(owner="ann") < await journal.read_ledger_position()
+        assert show(await storage.ledger.read(owner="ann")) == [("ann", "", 1), ("ann", "a", 1)]
+        assert show(await storage.ledger.read(owner="ben")) == [("ben", "", 0), ("ben", "b", 0)]
+        assert len(await storage.ledger.read()) == 4
+        assert await storage.ledger.sum_judges(["m1"], owner="ann") == [JudgeSums("m1", 2, 2, 2)]
+        assert await storage.ledger.sum_judges(["m1"], owner="ben") == [JudgeSums("m1", 2, 0, 0)]
+        assert await storage.ledger.sum_judges(["m1"], owner="local") == []
+        assert await storage.ledger.sum_beliefs(owner="ann") == (2, [BeliefSums("m1", 90, 2, 2)])
+        assert await storage.ledger.sum_beliefs() == (4, [BeliefSums("m1", 90, 2, 4)])
+        assert await storage.ledger.find_position(owner="local") == 0
+        assert 0 < await storage.ledger.find_position(owner="ann") < await storage.ledger.find_position()

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.contract import LOCAL_OWNER
-from storage.contract.journal import Journal
-from storage.contract.streams import Seal, StreamSummary
+from storage import LOCAL_OWNER
 from storage.similarity import TITLES_AT_ONCE
+from storage.storage import Storage
+from storage.streams import Seal, StreamSummary
 from storage.words import MAX_COMPARED_WORDS
 from tests.contract.journal_helpers import LATER, READ_ONLY_FUZZ_SETTINGS, append_entries, create_stream
 
 
 async def conclude(
-    journal: Journal,
+    storage: Storage,
     stream: str,
     title: str,
     body: str = "",
@@ -26,14 +26,14 @@ async def conclude(
 ) -> None:
     text = f"{title} {body}"
     summary = StreamSummary(title, "concluded", details or {}, text, is_final=True, **given)
-    await append_entries(journal, stream, 0, {}, summary=summary)
+    await append_entries(storage, stream, 0, {}, summary=summary)
     if seal:
-        head = await journal.head(stream)
-        await journal.set_seal(stream, head.seq, seal(stream, head.seq, bytes.fromhex(head.hash)))
+        head = await storage.journal.head(stream)
+        await storage.journal.seal(stream, head.seq, seal(stream, head.seq, bytes.fromhex(head.hash)))
 
 
-async def find_similar(journal: Journal, text: str, **options: Any) -> list[str]:
-    found = await journal.find_similar(text, status="concluded", **options)
+async def find_similar(storage: Storage, text: str, **options: Any) -> list[str]:
+    found = await storage.lists.find_similar(text, status="concluded", **options)
     assert all(0 < one.share <= 1 for one in found)
     return [one.listing.stream for one in found]
 
@@ -41,37 +41,37 @@ async def find_similar(journal: Journal, text: str, **options: Any) -> list[str]
 @pytest.mark.requirement("D18")
 @pytest.mark.asyncio
 class SimilarityContract:
-    async def test_streams_that_share_rarer_words_come_first(self, journal: Journal) -> None:
-        await conclude(journal, "billing", "Should we rewrite the billing service in Rust?")
-        await conclude(journal, "office", "Should we move the office?")
+    async def test_streams_that_share_rarer_words_come_first(self, storage: Storage) -> None:
+        await conclude(storage, "billing", "Should we rewrite the billing service in Rust?")
+        await conclude(storage, "office", "Should we move the office?")
         for n in range(9):
-            await conclude(journal, f"s{n}", f"Should we paint the wall number{n}?")
+            await conclude(storage, f"s{n}", f"Should we paint the wall number{n}?")
 
-        found = await find_similar(journal, "Rewrite billing, or should we move?")
+        found = await find_similar(storage, "Rewrite billing, or should we move?")
         assert found[:2] == ["billing", "office"]
         assert set(found[2:]) == {f"s{n}" for n in range(9)}
-        assert await find_similar(journal, "Rewrite billing, or should we move?", limit=1) == ["billing"]
+        assert await find_similar(storage, "Rewrite billing, or should we move?", limit=1) == ["billing"]
         whole = "Should we move the office?"
-        (best, *_) = await journal.find_similar(whole, status="concluded")
+        (best, *_) = await storage.lists.find_similar(whole, status="concluded")
         assert (best.listing.title, best.share) == (whole, 1)
 
-    async def test_a_word_counts_most_in_a_title(self, journal: Journal) -> None:
-        await conclude(journal, "titled", "Which queue?")
-        await conclude(journal, "told", "Which database?", "a queue")
-        await conclude(journal, "other", "Who pays?")
-        assert await find_similar(journal, "a queue") == ["titled", "told"]
-        assert await find_similar(journal, "queue") == ["titled", "told"]
+    async def test_a_word_counts_most_in_a_title(self, storage: Storage) -> None:
+        await conclude(storage, "titled", "Which queue?")
+        await conclude(storage, "told", "Which database?", "a queue")
+        await conclude(storage, "other", "Who pays?")
+        assert await find_similar(storage, "a queue") == ["titled", "told"]
+        assert await find_similar(storage, "queue") == ["titled", "told"]
 
-    async def test_inflected_words_count_as_one(self, journal: Journal) -> None:
-        await conclude(journal, "inflected", "Rewriting the billed services?", "Überprüfungen")
-        await conclude(journal, "both", "Rewrite or rewritten?")
-        await conclude(journal, "neither", "Which re-write?", "rewar ewrite")
-        assert await find_similar(journal, "We rewrite it") == ["both", "inflected"]
-        assert await find_similar(journal, "überprüfen") == ["inflected"]
-        assert await find_similar(journal, "bill") == []
+    async def test_inflected_words_count_as_one(self, storage: Storage) -> None:
+        await conclude(storage, "inflected", "Rewriting the billed services?", "Überprüfungen")
+        await conclude(storage, "both", "Rewrite or rewritten?")
+        await conclude(storage, "neither", "Which re-write?", "rewar ewrite")
+        assert await find_similar(storage, "We rewrite it") == ["both", "inflected"]
+        assert await find_similar(storage, "überprüfen") == ["inflected"]
+        assert await find_similar(storage, "bill") == []
 
-        (one,) = await journal.find_similar("Rewrites rewrite a service", status="concluded", limit=1)
-        (same,) = await journal.find_similar("Rewrite a service", status="concluded", limit=1)
+        (one,) = await storage.lists.find_similar("Rewrites rewrite a service", status="concluded", limit=1)
+        (same,) = await storage.lists.find_similar("Rewrite a service", status="concluded", limit=1)
         assert (one.listing.stream, one.share) == ("inflected", same.share)
 
     @pytest.mark.parametrize(
@@ -85,36 +85,36 @@ class SimilarityContract:
         ],
     )
     async def test_languages_without_blanks_and_with_vowel_signs_are_compared(
-        self, journal: Journal, questions: str
+        self, storage: Storage, questions: str
     ) -> None:
         title, same, other = questions.split(" | ")
-        await conclude(journal, "s", title)
-        (found,) = await journal.find_similar(same, status="concluded")
+        await conclude(storage, "s", title)
+        (found,) = await storage.lists.find_similar(same, status="concluded")
         assert found.share > 0.35
-        assert all(one.share < 0.35 for one in await journal.find_similar(other, status="concluded"))
+        assert all(one.share < 0.35 for one in await storage.lists.find_similar(other, status="concluded"))
 
-    async def test_a_long_title_is_not_similar_to_everything(self, journal: Journal) -> None:
+    async def test_a_long_title_is_not_similar_to_everything(self, storage: Storage) -> None:
         many = " ".join(f"n{n}" for n in range(MAX_COMPARED_WORDS))
-        await conclude(journal, "long", f"{many} queue")
-        await conclude(journal, "short", "Which queue?")
-        await conclude(journal, "other", "Who pays?")
-        assert await find_similar(journal, "queue") == ["short", "long"]
-        assert await find_similar(journal, f"{many} queue") == ["long"]
+        await conclude(storage, "long", f"{many} queue")
+        await conclude(storage, "short", "Which queue?")
+        await conclude(storage, "other", "Who pays?")
+        assert await find_similar(storage, "queue") == ["short", "long"]
+        assert await find_similar(storage, f"{many} queue") == ["long"]
 
-    async def test_of_two_that_share_as_much_the_newer_one_comes_first(self, journal: Journal) -> None:
+    async def test_of_two_that_share_as_much_the_newer_one_comes_first(self, storage: Storage) -> None:
         for stream in ("a", "c", "b"):
-            await conclude(journal, stream, "Which queue?")
-        assert await find_similar(journal, "queue") == ["b", "c", "a"]
+            await conclude(storage, stream, "Which queue?")
+        assert await find_similar(storage, "queue") == ["b", "c", "a"]
 
     async def test_of_a_family_the_most_similar_stream_that_is_wanted_is_found(
-        self, journal: Journal
+        self, storage: Storage
     ) -> None:
-        await conclude(journal, "root", "Which queue do we take?")
-        await conclude(journal, "close", "Which queue, and which database?", family="root")
-        await conclude(journal, "unwanted", "Which queue, and which database?", family="root")
-        await conclude(journal, "other", "Which queue?")
+        await conclude(storage, "root", "Which queue do we take?")
+        await conclude(storage, "close", "Which queue, and which database?", family="root")
+        await conclude(storage, "unwanted", "Which queue, and which database?", family="root")
+        await conclude(storage, "other", "Which queue?")
 
-        found = await journal.find_similar(
+        found = await storage.lists.find_similar(
             "Which queue and database?",
             status="concluded",
             find_group=lambda one: one.family or one.stream if one.stream != "unwanted" else None,
@@ -124,21 +124,21 @@ class SimilarityContract:
             ("other", ""),
         ]
 
-    async def test_of_each_group_one_stream_is_found(self, journal: Journal) -> None:
+    async def test_of_each_group_one_stream_is_found(self, storage: Storage) -> None:
         for stream in ("a", "b", "c"):
-            await conclude(journal, stream, "Which queue?", family="" if stream == "a" else "a")
-        assert await find_similar(journal, "queue") == ["c"]
-        named = await find_similar(journal, "queue", find_group=lambda one: one.stream == "c")
+            await conclude(storage, stream, "Which queue?", family="" if stream == "a" else "a")
+        assert await find_similar(storage, "queue") == ["c"]
+        named = await find_similar(storage, "queue", find_group=lambda one: one.stream == "c")
         assert named == ["c", "b"]
 
-    async def test_what_is_not_wanted_hides_nothing(self, journal: Journal) -> None:
-        await conclude(journal, "found", "Which queue and which database?")
+    async def test_what_is_not_wanted_hides_nothing(self, storage: Storage) -> None:
+        await conclude(storage, "found", "Which queue and which database?")
         for n in range(TITLES_AT_ONCE + 1):
-            await conclude(journal, f"fork{n}", "Which queue and which database?", family="root")
-            await conclude(journal, f"told{n}", "Who pays?", "queue and database")
-            await conclude(journal, f"unwanted{n}", "Which queue and which database?")
+            await conclude(storage, f"fork{n}", "Which queue and which database?", family="root")
+            await conclude(storage, f"told{n}", "Who pays?", "queue and database")
+            await conclude(storage, f"unwanted{n}", "Which queue and which database?")
 
-        found = await journal.find_similar(
+        found = await storage.lists.find_similar(
             "Which queue and which database?",
             status="concluded",
             limit=2,
@@ -146,61 +146,61 @@ class SimilarityContract:
         )
         assert [one.listing.stream for one in found] == [f"fork{TITLES_AT_ONCE}", "found"]
 
-    async def test_what_was_only_said_in_many_hides_no_title(self, journal: Journal) -> None:
-        await conclude(journal, "titled", "Which queue and database?")
+    async def test_what_was_only_said_in_many_hides_no_title(self, storage: Storage) -> None:
+        await conclude(storage, "titled", "Which queue and database?")
         for n in range(TITLES_AT_ONCE + 1):
-            await conclude(journal, f"told{n}", f"Who pays {n}?", "Which queue and database and broker?")
-        assert await find_similar(journal, "Which queue and database and broker?", limit=1) == ["titled"]
+            await conclude(storage, f"told{n}", f"Who pays {n}?", "Which queue and database and broker?")
+        assert await find_similar(storage, "Which queue and database and broker?", limit=1) == ["titled"]
 
-    async def test_what_shares_less_than_asked_for_is_not_found(self, journal: Journal) -> None:
-        await conclude(journal, "titled", "Which queue?")
-        await conclude(journal, "told", "Who pays?", "Which queue?")
+    async def test_what_shares_less_than_asked_for_is_not_found(self, storage: Storage) -> None:
+        await conclude(storage, "titled", "Which queue?")
+        await conclude(storage, "told", "Who pays?", "Which queue?")
         for least, expected in ((0, ["titled", "told"]), (0.25, ["titled", "told"]), (0.26, ["titled"])):
-            assert await find_similar(journal, "Which queue?", min_share=least) == expected
+            assert await find_similar(storage, "Which queue?", min_share=least) == expected
 
-    async def test_only_streams_that_keep_the_status_are_similar(self, journal: Journal) -> None:
-        await create_stream(journal, "running", "queue")
-        await create_stream(journal, "unkept", "queue", status="concluded")
+    async def test_only_streams_that_keep_the_status_are_similar(self, storage: Storage) -> None:
+        await create_stream(storage, "running", "queue")
+        await create_stream(storage, "unkept", "queue", status="concluded")
         ended = StreamSummary("queue", "truncated", {}, "queue", is_final=True)
-        await append_entries(journal, "truncated", 0, {}, summary=ended)
-        await conclude(journal, "s", "queue")
-        assert await find_similar(journal, "queue") == ["s"]
+        await append_entries(storage, "truncated", 0, {}, summary=ended)
+        await conclude(storage, "s", "queue")
+        assert await find_similar(storage, "queue") == ["s"]
 
     @pytest.mark.parametrize("text", ["", " ?! ", "nothing of it", "\0", "\u0301", "no" * 2_000])
-    async def test_a_text_may_be_similar_to_nothing(self, journal: Journal, text: str) -> None:
-        await conclude(journal, "s", "Which queue?")
-        assert await find_similar(journal, text) == []
+    async def test_a_text_may_be_similar_to_nothing(self, storage: Storage, text: str) -> None:
+        await conclude(storage, "s", "Which queue?")
+        assert await find_similar(storage, text) == []
 
-    async def test_accents_without_a_letter_are_no_words(self, journal: Journal) -> None:
-        await conclude(journal, "s", "Which \u0301 queue 日\u0301?")
+    async def test_accents_without_a_letter_are_no_words(self, storage: Storage) -> None:
+        await conclude(storage, "s", "Which \u0301 queue 日\u0301?")
         for text in ("queue", "日", "\U0001f600\u0301 queue"):
-            assert await find_similar(journal, text) == ["s"], text
+            assert await find_similar(storage, text) == ["s"], text
 
     async def test_streams_of_other_owners_are_not_similar_and_count_for_nothing(
-        self, journal: Journal
+        self, storage: Storage
     ) -> None:
         for n in range(9):
-            await conclude(journal, f"b{n}", "Which queue?", owner="bob")
-        await conclude(journal, "mine", "Which queue?")
-        await conclude(journal, "alices", "Which queue?", owner="alice")
+            await conclude(storage, f"b{n}", "Which queue?", owner="bob")
+        await conclude(storage, "mine", "Which queue?")
+        await conclude(storage, "alices", "Which queue?", owner="alice")
 
-        assert await find_similar(journal, "queue", owner=LOCAL_OWNER) == ["mine"]
-        assert await find_similar(journal, "queue", owner="alice") == ["alices"]
-        assert await find_similar(journal, "queue", owner="carol") == []
-        assert len(await find_similar(journal, "queue", owner="bob")) == 9
-        assert len(await find_similar(journal, "queue")) == 11
+        assert await find_similar(storage, "queue", owner=LOCAL_OWNER) == ["mine"]
+        assert await find_similar(storage, "queue", owner="alice") == ["alices"]
+        assert await find_similar(storage, "queue", owner="carol") == []
+        assert len(await find_similar(storage, "queue", owner="bob")) == 9
+        assert len(await find_similar(storage, "queue")) == 11
         text = "Which queue, or which database?"
-        (one,) = await journal.find_similar(text, status="concluded", owner="alice")
-        (same,) = await journal.find_similar(text, status="concluded", owner=LOCAL_OWNER)
+        (one,) = await storage.lists.find_similar(text, status="concluded", owner="alice")
+        (same,) = await storage.lists.find_similar(text, status="concluded", owner=LOCAL_OWNER)
         assert one.share == same.share
 
-    async def test_a_deleted_stream_is_similar_to_nothing(self, journal: Journal) -> None:
-        await conclude(journal, "s", "Which queue?")
+    async def test_a_deleted_stream_is_similar_to_nothing(self, storage: Storage) -> None:
+        await conclude(storage, "s", "Which queue?")
         summary = StreamSummary("Which queue?", "concluded", {}, "Which queue? ", is_final=True)
-        await journal.delete("s", at=LATER, actor="alice", summary=summary)
-        assert await find_similar(journal, "queue") == []
+        await storage.tombstones.delete("s", at=LATER, actor="alice", summary=summary)
+        assert await find_similar(storage, "queue") == []
 
     @READ_ONLY_FUZZ_SETTINGS
     @given(text=st.text() | st.text(alphabet="\"*^():-+ {}ANDORNEAR'\0a\u0301\ud800é"))
-    async def test_any_text_can_be_compared(self, journal: Journal, text: str) -> None:
-        await journal.find_similar(text, status="concluded")
+    async def test_any_text_can_be_compared(self, storage: Storage, text: str) -> None:
+        await storage.lists.find_similar(text, status="concluded")

@@ -17,9 +17,9 @@ from server.models import Function, Message, Model, ModelError, OnText, Prompt, 
 from tests.support.patience import PATIENCE
 
 QUESTION = "Should a small team use PostgreSQL or SQLite for an internal tool?"
-POSITIONS = (("Walnut", "PostgreSQL"), ("Sorrel", "SQLite"))
-PREAMBLE = f"# Question\n> {QUESTION}\n\n# Positions\n> Walnut. PostgreSQL\n> Sorrel. SQLite"
-SCHEMA = judgment_schema(("Walnut", "Sorrel"))
+POSITIONS = (("W45", "PostgreSQL"), ("K73", "SQLite"))
+PREAMBLE = f"# Question\n> {QUESTION}\n\n# Positions\n> W45. PostgreSQL\n> K73. SQLite"
+SCHEMA = judgment_schema(("W45", "K73"))
 
 
 def build_argument_request(
@@ -27,16 +27,14 @@ def build_argument_request(
 ) -> Request:
     summary = PromptSummary("argument", QUESTION, 2 if opponent else 1, stance, opponent)
     quoted = f"\n\n# Round 1: opening\n[A: PostgreSQL]\n> {opponent}" if opponent else ""
-    user = f"{PREAMBLE}{quoted}\n\nYou are Sorrel. Speak."
+    user = f"{PREAMBLE}{quoted}\n\nYou are K73. Speak."
     prompt = Prompt((Message("system", COMMON_RULES["advocate"]), Message("user", user)), summary)
     return Request(prompt, seat=stance, max_tokens=600, timeout=timeout, seed=seed)
 
 
 def build_judgment_request(*, reading: int = 1, seed: int = 7) -> Request:
     positions = POSITIONS if reading == 1 else POSITIONS[::-1]
-    user = (
-        f"# Question\n> {QUESTION}\n\n# Positions\n> Walnut. PostgreSQL\n> Sorrel. SQLite\n\nYou are a judge."
-    )
+    user = f"# Question\n> {QUESTION}\n\n# Positions\n> W45. PostgreSQL\n> K73. SQLite\n\nYou are a judge."
     messages = (Message("system", COMMON_RULES["advocate"]), Message("user", user))
     prompt = Prompt(messages, PromptSummary("judgment", QUESTION, 3, positions=positions), SCHEMA)
     return Request(prompt, seat="judge 1", max_tokens=900, timeout=PATIENCE, seed=seed)
@@ -98,8 +96,8 @@ class ModelContract:
             finding = json.loads((await reply_in_time(model, build_judgment_request(reading=reading))).text)
 
             assert finding.keys() == set(SCHEMA["required"])
-            assert finding["winner"] in ("Walnut", "Sorrel", None)
-            assert finding["beliefs"].keys() == {"Walnut", "Sorrel", "none"}
+            assert finding["winner"] in ("W45", "K73", None)
+            assert finding["beliefs"].keys() == {"W45", "K73", "none"}
             assert 0 < len(finding["reasoning"]) <= 2000
             assert 0 < len(finding["verdict"]) <= 600
 

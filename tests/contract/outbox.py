@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from storage.contract.journal import Journal
-from storage.contract.outbox import EntryReference, Outbox, OutboxItem, ReaderPosition
+from storage.outbox import EntryReference, Outbox, OutboxItem, ReaderPosition
+from storage.storage import Storage
 from tests.contract.journal_helpers import AT, append_entries
 
 
@@ -25,7 +25,7 @@ async def put_items(outbox: Outbox, *items: OutboxItem) -> None:
 async def take_all(outbox: Outbox, *, reader: str = "r", queue_index: int = 0, now: float = 100) -> list[str]:
     """Complete what is due in a queue, in order. Returns the ids."""
     done = []
-    while item := await outbox.first_due(reader, queue_index, now):
+    while item := await outbox.find_first(reader, queue_index, now):
         await outbox.complete(item)
         done.append(item.id)
     return done
@@ -33,35 +33,35 @@ async def take_all(outbox: Outbox, *, reader: str = "r", queue_index: int = 0, n
 
 @pytest.mark.asyncio
 class ReaderContract:
-    async def test_a_new_reader_begins_at_the_end_and_stays(self, journal: Journal, outbox: Outbox) -> None:
+    async def test_a_new_reader_begins_at_the_end_and_stays(self, storage: Storage, outbox: Outbox) -> None:
         assert await outbox.register("early") == ReaderPosition(0, 0)
-        await append_entries(journal, "s", 0, {}, {})
+        await append_entries(storage, "s", 0, {}, {})
 
         assert await outbox.register("late") == ReaderPosition(2, 2)
         assert await outbox.register("early") == ReaderPosition(0, 0)
 
-    async def test_every_entry_is_told_of_once_and_in_order(self, journal: Journal, outbox: Outbox) -> None:
-        await append_entries(journal, "a", 0, {}, {})
-        await append_entries(journal, "b", 0, {})
-        await append_entries(journal, "a", 2, {})
+    async def test_every_entry_is_told_of_once_and_in_order(self, storage: Storage, outbox: Outbox) -> None:
+        await append_entries(storage, "a", 0, {}, {})
+        await append_entries(storage, "b", 0, {})
+        await append_entries(storage, "a", 2, {})
 
-        assert await outbox.entries_after(0, limit=10) == [
+        assert await outbox.find_entries(0, limit=10) == [
             EntryReference(1, "a", 1, 1),
             EntryReference(2, "a", 2, 1),
             EntryReference(3, "b", 1, 3),
             EntryReference(4, "a", 3, 1),
         ]
-        assert await outbox.entries_after(1, limit=2) == [
+        assert await outbox.find_entries(1, limit=2) == [
             EntryReference(2, "a", 2, 1),
             EntryReference(3, "b", 1, 3),
         ]
-        assert await outbox.entries_after(4, limit=2) == []
+        assert await outbox.find_entries(4, limit=2) == []
 
-    async def test_readers_and_positions_of_entries_are_found(self, journal: Journal, outbox: Outbox) -> None:
+    async def test_readers_and_positions_of_entries_are_found(self, storage: Storage, outbox: Outbox) -> None:
         assert await outbox.find_readers() == {}
         await outbox.register("early")
-        await append_entries(journal, "a", 0, {}, {})
-        await append_entries(journal, "b", 0, {})
+        await append_entries(storage, "a", 0, {}, {})
+        await append_entries(storage, "b", 0, {})
         await outbox.register("late")
 
         assert await outbox.find_readers() == {"early": ReaderPosition(0, 0), "late": ReaderPosition(3, 3)}
@@ -69,13 +69,13 @@ class ReaderContract:
         assert await outbox.find_position("b", 2) == await outbox.find_position("c", 1) == 0
 
     async def test_how_far_streams_were_at_a_position_is_found(
-        self, journal: Journal, outbox: Outbox
+        self, storage: Storage, outbox: Outbox
     ) -> None:
-        await append_entries(journal, "a", 0, {}, {})
-        await append_entries(journal, "b", 0, {})
-        await append_entries(journal, "a", 2, {})
-        await append_entries(journal, "c", 0, {})
-        await journal.delete("c", at=AT, actor="bob")
+        await append_entries(storage, "a", 0, {}, {})
+        await append_entries(storage, "b", 0, {})
+        await append_entries(storage, "a", 2, {})
+        await append_entries(storage, "c", 0, {})
+        await storage.tombstones.delete("c", at=AT, actor="bob")
 
         assert await outbox.find_versions(0) == {}
         assert await outbox.find_versions(3) == {"a": 2, "b": 1}
@@ -119,7 +119,7 @@ class ItemContract:
 
     async def test_what_is_found_for_nobody_is_not_kept(self, outbox: Outbox) -> None:
         await outbox.put(["r"], 2, [build_item(1)])
-        assert await outbox.due_queues(100) == []
+        assert await outbox.find_due_queues(100) == []
 
     async def test_queues_do_not_mix(self, outbox: Outbox) -> None:
         for reader in ("r", "q"):
@@ -128,11 +128,11 @@ class ItemContract:
             ["r", "q"], 1, [build_item(1), build_item(1, queue_index=1), build_item(1, reader="q")]
         )
 
-        assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0), ("r", 1)]
-        assert sorted(await outbox.queues_about("s")) == [("q", 0), ("r", 0), ("r", 1)]
-        assert await outbox.queues_about("t") == []
+        assert sorted(await outbox.find_due_queues(100)) == [("q", 0), ("r", 0), ("r", 1)]
+        assert sorted(await outbox.find_queues("s")) == [("q", 0), ("r", 0), ("r", 1)]
+        assert await outbox.find_queues("t") == []
         assert await take_all(outbox, queue_index=1) == ["r-1-1e"]
-        assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0)]
+        assert sorted(await outbox.find_due_queues(100)) == [("q", 0), ("r", 0)]
 
     async def test_items_are_counted_until_they_are_done(self, outbox: Outbox) -> None:
         assert await outbox.count() == 0
@@ -152,10 +152,10 @@ class ItemContract:
         later = replace(build_item(1), due_at=150, attempts=3)
         await outbox.reschedule(later)
 
-        assert await outbox.due_queues(149) == []
-        assert await outbox.first_due("r", 0, 149) is None
-        assert await outbox.due_queues(150) == [("r", 0)]
-        assert await outbox.first_due("r", 0, 150) == later
+        assert await outbox.find_due_queues(149) == []
+        assert await outbox.find_first("r", 0, 149) is None
+        assert await outbox.find_due_queues(150) == [("r", 0)]
+        assert await outbox.find_first("r", 0, 150) == later
         assert await take_all(outbox, now=150) == ["r-1-0e", "r-2-0e"]
 
     async def test_what_nobody_did_for_long_is_forgotten(self, outbox: Outbox) -> None:

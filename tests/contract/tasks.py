@@ -11,7 +11,6 @@ import jsonschema
 import pytest
 
 from server.debate.facts.events import Task
-from server.debate.facts.setup.options import HandoffMode
 from server.models import Function, Message, Model, Prompt, PromptSummary, Reply, Request
 from tests.contract.model import POSITIONS, QUESTION, reply_in_time
 
@@ -79,7 +78,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         text=build_text_schema(),
     ),
     "ballot": build_object_schema(
-        reasoning=build_text_schema(), choice={"anyOf": [build_enum_schema("Walnut", "Sorrel"), NULL_SCHEMA]}
+        reasoning=build_text_schema(), choice={"anyOf": [build_enum_schema("W45", "K73"), NULL_SCHEMA]}
     ),
     "opening": build_object_schema(
         briefing={"anyOf": [build_text_schema(1000), NULL_SCHEMA]},
@@ -102,16 +101,17 @@ SEATS: dict[str, str] = {
 
 
 def build_task_request(
-    task: Task,
+    task: str,
     *,
     round_number: int = 2,
-    handoff: HandoffMode | None = None,
+    handoff: bool = False,
     functions: tuple[Function, ...] = (),
     instruction: str = "Speak.",
     seat: str = "Ada",
 ) -> Request:
     """A request of that task in a debate between Ada, Ben and Cleo."""
     seat = SEATS.get(task, seat)
+    place = NAMES.index(seat) if seat in NAMES else len(NAMES)
     summary = PromptSummary(
         task=task,
         question=QUESTION,
@@ -119,10 +119,9 @@ def build_task_request(
         stance="SQLite",
         opponent_text=OPPONENT_TEXT if round_number > 1 else "",
         positions=POSITIONS,
-        choices=tuple(name for name in NAMES if name != seat),
-        handoff_mode=handoff,
+        choices=(*NAMES[place + 1 :], *NAMES[:place]),
     )
-    schema = CHOICE_SCHEMA if handoff == "structured" else SCHEMAS.get(task)
+    schema = CHOICE_SCHEMA if handoff else SCHEMAS.get(task)
     messages = (
         Message("system", "You take part."),
         Message("user", f"# Question\n> {QUESTION}\n\n{instruction}"),
@@ -156,7 +155,7 @@ class TaskContract:
     @pytest.mark.requirement("B4")
     async def test_a_structured_answer_names_the_next_speaker(self, model: Model) -> None:
         found = parse_reply(
-            await reply_in_time(model, build_task_request("argument", handoff="structured")), CHOICE_SCHEMA
+            await reply_in_time(model, build_task_request("argument", handoff=True)), CHOICE_SCHEMA
         )
 
         assert len(found["response"].split()) > 10

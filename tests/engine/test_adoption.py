@@ -12,6 +12,8 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.interventions.action import InterventionRequest
 from server.debate.views.catalog import VIEWS
 from server.debate.views.compare import build_comparison, render_comparison
+from server.debate.views.state import build_state
+from server.debate.views.verdict import build_verdict
 from server.engine.database.memory import recall
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id
 from server.engine.debates import DebateManager
@@ -56,7 +58,7 @@ async def poison(manager: DebateManager, file: Any, number: int) -> list[str]:
 
 async def sum_judges(manager: DebateManager) -> Sums:
     ledger = manager.store.name_ledger()
-    found = await manager.store.journal.sum_judges({GOOD, BAD}, owner=ledger)
+    found = await manager.store.storage.ledger.sum_judges({GOOD, BAD}, owner=ledger)
     return [(one.judge, one.consistent, one.right) for one in found]
 
 
@@ -83,7 +85,10 @@ async def test_an_imported_debate_counts_once_it_is_adopted_and_never_before(
         assert (await sum_judges(here), await recall_ids(here)) == ([], set())
 
         await here.intervene(restored.id, "tag", InterventionRequest(text="billing"), actor="Kim")
-        await settle(here, restored.id, SHIP, "Seen here, too.")
+        settled, _ = await settle(here, restored.id, SHIP, "Seen here, too.")
+        assert settled.provenance == (await here.store.read(restored.id)).provenance == told
+        [row], _ = await list_debates(here)
+        assert row.provenance == told
         assert (await sum_judges(here), await recall_ids(here)) == ([], set())
         assert (await check_database(here)).problems == ()
 
@@ -93,18 +98,27 @@ async def test_an_imported_debate_counts_once_it_is_adopted_and_never_before(
             (GOOD, 1, 1),
         ]
         assert (before.recalled, await sum_judges(here)) == ([restored.id], [])
-        for _ in range(2):
+        assert before.their_outcomes == []
+        for already in ([], [restored.id]):
             done = await adopt_debates(here, [restored.id])
+            assert done.already == already
             assert (await sum_judges(here), await recall_ids(here)) == (
                 [(BAD, 1, 0), (GOOD, 1, 1)],
                 {restored.id},
             )
         assert [(one.judge, one.after.right) for one in done.judges] == [(BAD, 0), (GOOD, 1)]
+        later = await run_debate(here, question=QUESTION, debaters=DEBATERS, options={"memory": "own"})
+        [row] = build_state(later)["recalled"]
+        assert (row["recorded_elsewhere"], row["signed_by"]) == (True, OTHER_ID)
+        caution = f"Recorded elsewhere, and adopted here: {restored.id} (signed by the key {OTHER_ID[:16]})."
+        assert caution in build_verdict(later.debate).cautions
+        await here.intervene(later.id, "tag", InterventionRequest(text="retracted"), actor="Kim")
         assert (await check_database(here)).problems == ()
 
         tagged, _ = await here.intervene(restored.id, "tag", InterventionRequest(text="kept"), actor="Kim")
         assert tagged.provenance.adopted
         assert not tagged.provenance.recorded_here
+        assert tagged.provenance.entries_elsewhere == len(file["entries"])
         await here.intervene(restored.id, "tag", InterventionRequest(text="retracted"), actor="Kim")
         assert await recall_ids(here) == set()
 
@@ -196,10 +210,10 @@ async def test_every_view_and_every_list_says_who_recorded_a_debate(database: st
         own_text = VIEWS["transcript"].render_text(await load_view_source(here, own.id, VIEWS["transcript"]))
         assert "elsewhere" not in own_text
         same = await find_same_question(here, signed)
-        assert {(row.debate_id, row.provenance.recorded_here) for row in same} == {
-            (own.id, True),
+        assert [(row.debate_id, row.provenance.recorded_here) for row in same] == [
+            (own.id, True),  # before what others recorded, though it is older
             (unsigned, False),
-        }
+        ]
 
 
 @pytest.mark.sqlite
@@ -253,5 +267,5 @@ async def test_thirty_copies_prove_no_judge_and_are_told_to_no_debate(database: 
         assert (judge.judge, judge.before.is_proven, judge.after.is_proven) == (GOOD, False, True)
         await adopt_debates(here, ids)
         ledger, recalled = await run()
-        assert ledger.position
+        assert ledger
         assert recalled == 5

@@ -12,8 +12,8 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from server.upkeep.check import check_database
 from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.upkeep import check_database, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
 
@@ -59,10 +59,11 @@ async def settle(manager: DebateManager, debate_id: str, truth: str = SHIP) -> D
 
 
 async def list_ballots(manager: DebateManager) -> list[tuple[str, str, str]]:
-    rows = await read_judgments(manager.store.journal, manager.store.name_ledger())
+    rows = await read_judgments(manager.store.storage.ledger, manager.store.name_ledger())
     return [(row.judge, row.vote, row.gold) for row in rows if row.role == "debater"]
 
 
+@needs_upkeep
 async def test_a_settled_debate_has_a_row_for_each_debater_who_said_what_it_held(database: str) -> None:
     async with open_debaters(database) as manager:
         ended = await run(manager, WRONG, RIGHT, UNSURE, RIGHT)
@@ -71,13 +72,16 @@ async def test_a_settled_debate_has_a_row_for_each_debater_who_said_what_it_held
         assert await list_ballots(manager) == [(RIGHT, "N0", "N0"), (WRONG, "N1", "N0"), (UNSURE, "", "N0")]
         await settle(manager, ended.id, WAIT)
         assert {gold for *_, gold in await list_ballots(manager)} == {"N1"}
-        sums = {one.judge: one for one in await manager.store.journal.sum_answers({RIGHT, WRONG, UNSURE}, "")}
+        sums = {
+            one.judge: one
+            for one in await manager.store.storage.ledger.sum_answers({RIGHT, WRONG, UNSURE}, "")
+        }
         assert {name: (of.items, of.credit, of.told) for name, of in sums.items()} == {
             RIGHT: (1, 0, 0),
             WRONG: (1, 2, 0),
             UNSURE: (1, 1, 0),
         }
-        pairs = await manager.store.journal.sum_pairs({RIGHT, JUDGE})
+        pairs = await manager.store.storage.ledger.sum_pairs({RIGHT, JUDGE})
         assert [(pair.items, pair.both_missed) for pair in pairs] == [(1, 1)]
         assert (await check_database(manager)).problems == ()
 
@@ -87,13 +91,13 @@ async def test_ballots_weigh_no_judge_and_calibrate_no_belief() -> None:
         for _ in range(3):
             await settle(manager, (await run(manager, RIGHT, WRONG)).id)
         judged = await run(manager, RIGHT, WRONG, judge=WRONG)
-        ledger = (manager.store.journal, manager.store.name_ledger())
+        ledger = (manager.store.storage.ledger, manager.store.name_ledger())
         extract = (await add_ledger(judged.debate.setup, *ledger)).ledger
         assert extract is not None
         assert extract.standings == ()
         calibration = await read_calibration(*ledger)
         assert calibration.items == 0
-        items, sums = await manager.store.journal.sum_beliefs()
+        items, sums = await manager.store.storage.ledger.sum_beliefs()
         assert items == 3
         assert {one.judge for one in sums} == {JUDGE}
 

@@ -11,7 +11,6 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
-from tests.support.hook_debates import hook, open_hooks
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
@@ -64,6 +63,7 @@ async def test_a_stepped_debate_stops_where_its_next_step_would_pass(database: s
 PAUSE = {"intervene": {"action": "pause"}}
 
 
+@pytest.mark.needs("server.hooks")
 @pytest.mark.requirement("D6")
 @pytest.mark.parametrize(
     ("on", "when", "stops_in"),
@@ -77,6 +77,8 @@ PAUSE = {"intervene": {"action": "pause"}}
 async def test_a_hook_stops_a_debate_before_its_judges_are_asked(
     database: str, on: str, when: dict[str, object], stops_in: int
 ) -> None:
+    from tests.support.hook_debates import hook, open_hooks  # noqa: PLC0415  (of an optional package)
+
     model = ScriptedModel()
     async with open_hooks(database, hook("hold", on, PAUSE, **when), models={"scripted": model}) as manager:
         snapshot = await run_until_it_stops(manager)

@@ -8,7 +8,7 @@ import pytest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, PromptsComputed
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.rules.advance import CallerCode
+from server.debate.rules.caller_code import CallerCode
 from server.debate.views.verdict import build_verdict
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.queries import find_debate_id

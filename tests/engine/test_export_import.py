@@ -24,7 +24,7 @@ from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, 
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ResearchServer
 from storage.canonical import encode_canonical, genesis_hash, link_hash
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteStorage
 from tests.contract.journal_restore import build_entries
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.paths import ROOT
@@ -45,11 +45,11 @@ async def half_way(database: str | Path) -> dict[str, Any]:
 
 
 async def kept(database: str | Path, debate_id: str) -> list[Any]:
-    journal = await SqliteJournal.open(database)
+    storage = await SqliteStorage.open(database)
     try:
-        return await journal.read(debate_id)
+        return await storage.journal.read(debate_id)
     finally:
-        await journal.close()
+        await storage.close()
 
 
 async def test_a_debate_exported_at_round_1_goes_on_elsewhere_to_its_verdict(tmp_path: Path) -> None:

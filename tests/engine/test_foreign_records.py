@@ -15,9 +15,8 @@ from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now
 from server.engine.recovery import Recovery
 from server.models.fakes.scripted import ScriptedModel
-from server.signing import SigningKey
 from server.tools.results import FOREIGN, build_verdict_result
-from tests.contract.journal_helpers import open_any_journal
+from tests.contract.journal_helpers import open_any_storage
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
@@ -40,17 +39,11 @@ async def leave_behind(database: str, **settings: Any) -> str:
 
 async def write_as_another(database: str, debate_id: str, action: str) -> None:
     """Append an intervention to a debate as a program would that knows the format, and not the key."""
-    async with open_any_journal(database) as journal:
-        store = DebateStore(journal, utc_now)
+    async with open_any_storage(database) as storage:
+        store = DebateStore(storage, utc_now)
         at = await store.load(debate_id)
         request = InterventionRequest(text="Spend more.", rounds=2)
         await store.record(at, build_intervention(at.debate, action, request).events, "me")
-
-
-async def test_what_was_recorded_here_goes_on_after_a_crash(database: str) -> None:
-    debate_id = await leave_behind(database)
-    async with open_engine(database, ScriptedModel()) as manager:
-        assert (await manager.follow(debate_id, wait=5)).status == "concluded"
 
 
 async def test_what_another_installation_recorded_is_left_alone_until_a_caller_asks(
@@ -65,9 +58,11 @@ async def test_what_another_installation_recorded_is_left_alone_until_a_caller_a
                 await recovery.recover(debate_id, 0)
         assert caplog.text.count("is not resumed: this installation did not record it") == 1
         assert (await manager.follow(debate_id, wait=1)).is_foreign
-        await manager.join(debate_id, run=False)
-        await manager.intervene(debate_id, "inject", InterventionRequest(text="Hm."), actor="me")
+        joined = await manager.join(debate_id, run=False)
+        noted, _ = await manager.intervene(debate_id, "inject", InterventionRequest(text="Hm."), actor="me")
         assert (await manager.follow(debate_id, wait=1)).is_foreign
+        for found in (noted, await manager.store.read(debate_id)):
+            assert (found.is_foreign, found.provenance.entries_elsewhere) == (True, joined.debate.version)
         assert model.requests == []
 
         told = await build_verdict_result(manager, await manager.load(debate_id))
@@ -77,6 +72,7 @@ async def test_what_another_installation_recorded_is_left_alone_until_a_caller_a
         stepped = await manager.step(debate_id, wait=5)
 
         assert (stepped.is_foreign, stepped.debate.round) == (False, 1)
+        assert stepped.provenance.entries_elsewhere == joined.debate.version
         assert (await manager.follow(debate_id, wait=5)).status == "concluded"
 
 
@@ -159,7 +155,3 @@ async def test_without_a_key_debates_run_and_do_not_outlive_their_process(
     async with open_engine(database, ScriptedModel(), signing_key_file=nothing) as manager:
         assert (await manager.follow(debate_id, wait=1)).is_foreign
         assert (await run_round(manager)).debate.round == 1
-
-
-def test_a_seal_depends_on_the_key() -> None:
-    assert SigningKey(b"1" * 32).seal_key != SigningKey(b"2" * 32).seal_key

@@ -8,15 +8,16 @@ from server.debate.commands.requests import ChangesInput
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, Memory
 from server.debate.interventions.action import InterventionRequest
 from server.engine.database.memory import rank, recall
+from server.engine.database.opening import open_debate
 from server.engine.database.store import DebateStore
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from server.upkeep.deletion import delete_debate
-from storage.contract.streams import Seal
+from storage.streams import Seal
 from tests.contract.journal_similarity import conclude
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.simulation import render_finding
+from tests.support.upkeep import delete_debate, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18")]
 
@@ -70,7 +71,7 @@ UNRELATED = (
 async def test_a_question_on_another_matter_is_not_related(tmp_path: Path, count: int) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         for n, question in enumerate(CONCLUDED[:count]):
-            await conclude(manager.store.journal, f"s{n}", question, seal=get_seal(manager.store))
+            await conclude(manager.store.storage, f"s{n}", question, seal=get_seal(manager.store))
         for question in UNRELATED:
             assert (await rank(manager.store, question, with_dry_runs=False)).listings == []
         inflected = "Are rewritten billing services better?"
@@ -91,6 +92,7 @@ async def test_what_has_no_verdict_is_not_recalled(tmp_path: Path) -> None:
         assert await recall_ids(manager) == []
 
 
+@needs_upkeep
 async def test_of_a_family_of_forks_one_is_recalled(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         parent = await run_debate(manager, question=BILLING)
@@ -127,13 +129,13 @@ def get_seal(store: DebateStore) -> Seal:
 
 async def plant_hidden(store: DebateStore, question: str, count: int) -> None:
     """Plant debates on the same question: of others, unreadable forks, mirrors, dry runs, and some taken back."""
-    journal, seal = store.journal, get_seal(store)
+    storage, seal = store.storage, get_seal(store)
     for n in range(count):
-        await conclude(journal, f"given{n}", question)
-        await conclude(journal, f"mirror{n}", question, details={"mirror_of": "another"}, seal=seal)
-        await conclude(journal, f"back{n}", question, details={"tags": ["retracted"]}, seal=seal)
-        await conclude(journal, f"dry{n}", question, details={"models": ["scripted?delay=1"]}, seal=seal)
-        await conclude(journal, f"fork{n}", question, family="another", seal=seal)
+        await conclude(storage, f"given{n}", question)
+        await conclude(storage, f"mirror{n}", question, details={"mirror_of": "another"}, seal=seal)
+        await conclude(storage, f"back{n}", question, details={"tags": ["retracted"]}, seal=seal)
+        await conclude(storage, f"dry{n}", question, details={"models": ["scripted?delay=1"]}, seal=seal)
+        await conclude(storage, f"fork{n}", question, family="another", seal=seal)
 
 
 async def test_a_mirror_is_not_recalled_beside_its_debate(tmp_path: Path) -> None:
@@ -143,6 +145,7 @@ async def test_a_mirror_is_not_recalled_beside_its_debate(tmp_path: Path) -> Non
         assert await recall_ids(manager) == [ended.id]
 
 
+@needs_upkeep
 async def test_a_debate_that_was_taken_back_or_deleted_is_recalled_no_more(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         first, second = [await run_debate(manager, question=BILLING) for _ in range(2)]
@@ -252,6 +255,6 @@ async def test_nothing_of_another_owner_is_recalled(tmp_path: Path) -> None:
         assert await recall(store.of("bob"), RELATED, limit=5) == []
 
         opened = mine.debate.setup.model_copy(update={"memory": Memory(most=5), "question": RELATED})
-        memory = (await store.of("alice").open((opened,), "test")).debate.setup.memory
+        memory = (await open_debate(store.of("alice"), (opened,), "test")).debate.setup.memory
         assert memory
         assert memory.ids == (theirs.id,)

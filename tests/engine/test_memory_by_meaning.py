@@ -26,8 +26,8 @@ from server.models import ModelError
 from server.models.embeddings import TEXTS_AT_ONCE, CachedEmbedder, Embeddings, Vector
 from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.fakes.scripted import ScriptedModel
-from storage.contract.cache import CachedBody
-from tests.contract.journal_helpers import open_journal
+from storage.cache import CachedBody
+from tests.contract.journal_helpers import open_storage
 from tests.contract.journal_similarity import conclude
 from tests.engine.test_memory import get_seal
 from tests.support.engines import open_engine, run_debate
@@ -100,10 +100,10 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
         store = manager.store
         store.embed = embed_planted
         billing = await run_debate(manager, question=BILLING)
-        await conclude(store.journal, "last", PARTY, seal=get_seal(store))
+        await conclude(store.storage, "last", PARTY, seal=get_seal(store))
         assert await recall_ids(store, SAME) == [billing.id]
         for n in range(NEWEST):
-            await conclude(store.journal, f"s{n}", PARTY, seal=get_seal(store))
+            await conclude(store.storage, f"s{n}", PARTY, seal=get_seal(store))
         assert await recall_ids(store, SAME) == []
         for question in (f"{BILLING}!", BILLING_IN_PART):
             assert await recall_ids(store, question) == [billing.id]
@@ -112,11 +112,11 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
 @pytest.mark.full
 async def test_no_more_than_the_newest_are_compared(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
-        journal, seal = manager.store.journal, get_seal(manager.store)
-        await conclude(journal, "mirror", PARTY, details={"mirror_of": "another"}, seal=seal)
+        storage, seal = manager.store.storage, get_seal(manager.store)
+        await conclude(storage, "mirror", PARTY, details={"mirror_of": "another"}, seal=seal)
         for n in range(2 * NEWEST - 2):
-            await conclude(journal, f"s{n}", PARTY, seal=seal)
-        await conclude(journal, "last", PARTY, details={"mirror_of": "another"}, seal=seal)
+            await conclude(storage, f"s{n}", PARTY, seal=seal)
+        await conclude(storage, "last", PARTY, details={"mirror_of": "another"}, seal=seal)
         found = await find_newest(manager.store, partial(find_group, with_dry_runs=False))
         assert [one.stream for one in found] == [f"s{n}" for n in reversed(range(NEWEST - 2, 2 * NEWEST - 2))]
 
@@ -126,7 +126,7 @@ async def test_a_question_asked_often_is_found_in_other_words(tmp_path: Path) ->
         store = manager.store
         store.embed = embed_planted
         for n in range(NEWEST - 1):
-            await conclude(store.journal, f"s{n}", BILLING_IN_SHORT, seal=get_seal(store))
+            await conclude(store.storage, f"s{n}", BILLING_IN_SHORT, seal=get_seal(store))
         asked = await run_debate(manager, question=BILLING_IN_SHORT)
         assert await recall_ids(store, SAME) == [asked.id]
 
@@ -182,15 +182,15 @@ async def test_vectors_are_kept_by_the_whole_model_and_the_whole_text(tmp_path: 
     long = "word " * 5_000
     texts = ["one", "two", "one", long, f"{long}!"]
     asked = CountingEmbedder()
-    async with open_journal(tmp_path / "db") as journal, open_journal(tmp_path / "db") as other:
-        first = await CachedEmbedder("m", asked, DatabaseCache(journal, 10**6)).embed(texts, 5)
-        again = await CachedEmbedder("m", asked, DatabaseCache(other, 10**6)).embed(texts, 5)
+    async with open_storage(tmp_path / "db") as storage, open_storage(tmp_path / "db") as other:
+        first = await CachedEmbedder("m", asked, DatabaseCache(storage.cache, 10**6)).embed(texts, 5)
+        again = await CachedEmbedder("m", asked, DatabaseCache(other.cache, 10**6)).embed(texts, 5)
         assert asked.asked == ["one", "two", long, f"{long}!"]
         assert first.vectors == again.vectors == (await ScriptedEmbedder().embed(texts, 5)).vectors
         assert (again.usage.attempts, again.usage.cost_usd) == (0, "0")
 
-        await CachedEmbedder("m2", asked, DatabaseCache(journal, 10**6)).embed(["one"], 5)
-        await CachedEmbedder("m", asked, DatabaseCache(journal, 0)).embed(["one"], 5)
+        await CachedEmbedder("m2", asked, DatabaseCache(storage.cache, 10**6)).embed(["one"], 5)
+        await CachedEmbedder("m", asked, DatabaseCache(storage.cache, 0)).embed(["one"], 5)
         assert asked.asked[4:] == ["one", "one"]
 
 
@@ -222,8 +222,8 @@ class ShortEmbedder:
 
 async def test_a_model_of_the_same_name_elsewhere_finds_no_vectors(tmp_path: Path) -> None:
     short = ShortEmbedder()
-    async with open_journal(tmp_path / "db") as journal:
-        cache = DatabaseCache(journal, 10**6)
+    async with open_storage(tmp_path / "db") as storage:
+        cache = DatabaseCache(storage.cache, 10**6)
         await CachedEmbedder("m", ScriptedEmbedder(), cache, "http://a/v1").embed(["one"], 5)
         await CachedEmbedder("m", short, cache, "http://b/v1").embed(["one"], 5)
         await CachedEmbedder("m", short, cache, "http://b/v1").embed(["one"], 5)
@@ -232,8 +232,8 @@ async def test_a_model_of_the_same_name_elsewhere_finds_no_vectors(tmp_path: Pat
 
 async def test_vectors_of_a_model_that_was_replaced_are_asked_for_again(tmp_path: Path) -> None:
     short = ShortEmbedder()
-    async with open_journal(tmp_path / "db") as journal:
-        cache = DatabaseCache(journal, 10**6)
+    async with open_storage(tmp_path / "db") as storage:
+        cache = DatabaseCache(storage.cache, 10**6)
         await CachedEmbedder("m", ScriptedEmbedder(), cache).embed(["one", "two"], 5)
         found = await CachedEmbedder("m", short, cache).embed(["one", "three", "two"], 5)
         assert found.vectors == ((1.0, 3.0), (1.0, 5.0), (1.0, 3.0))
@@ -277,8 +277,8 @@ class FailingEmbedder:
 async def test_what_was_answered_before_a_failure_is_paid_and_kept(
     tmp_path: Path, failure: str, cause: str, spent: tuple[int, str, int]
 ) -> None:
-    async with open_journal(tmp_path / "db") as journal:
-        cache = DatabaseCache(journal, 10**6)
+    async with open_storage(tmp_path / "db") as storage:
+        cache = DatabaseCache(storage.cache, 10**6)
         with anyio.fail_after(PATIENCE), pytest.raises(ModelError) as caught:
             await CachedEmbedder("m", FailingEmbedder(failure), cache).embed(MANY, 0.2)
         assert caught.value.cause == cause
@@ -301,8 +301,8 @@ async def test_a_debate_counts_vectors_that_were_paid_for_nothing(tmp_path: Path
 
 
 async def test_a_cache_that_fails_costs_no_more_than_the_work(tmp_path: Path) -> None:
-    async with open_journal(tmp_path / "db") as journal:
-        cache = DatabaseCache(journal, 10**6)
+    async with open_storage(tmp_path / "db") as storage:
+        cache = DatabaseCache(storage.cache, 10**6)
     with anyio.fail_after(PATIENCE):
         assert await cache.find_vectors(["k"]) == {}
         await cache.keep_vectors({"k": (1.0,)})
@@ -310,15 +310,17 @@ async def test_a_cache_that_fails_costs_no_more_than_the_work(tmp_path: Path) ->
 
 @pytest.mark.parametrize("body", [b"{", b"[1, 2, 3, 4, 5, 6, 7]", b"7", b"[1, 2, true, 3]"])
 async def test_a_kept_answer_that_cannot_be_read_is_none(tmp_path: Path, body: bytes) -> None:
-    async with open_journal(tmp_path / "db") as journal:
-        await journal.keep_cached("answer", [CachedBody("k", body)], max_bytes=10**6)
-        assert await DatabaseCache(journal, 10**6).find_answer("k") is None
+    async with open_storage(tmp_path / "db") as storage:
+        await storage.cache.keep("answer", [CachedBody("k", body)], max_bytes=10**6)
+        assert await DatabaseCache(storage.cache, 10**6).find_answer("k") is None
 
 
 @pytest.mark.parametrize("body", [b"seven b", b"", bytes(16), array("d", [math.nan, 1.0]).tobytes()])
 async def test_a_kept_vector_that_cannot_be_read_is_asked_for_again(tmp_path: Path, body: bytes) -> None:
-    async with open_journal(tmp_path / "db") as journal:
+    async with open_storage(tmp_path / "db") as storage:
         key = build_embedding_key('["m", "", ""]', "one")
-        await journal.keep_cached("embedding", [CachedBody(key, body)], max_bytes=10**6)
-        found = await CachedEmbedder("m", ScriptedEmbedder(), DatabaseCache(journal, 10**6)).embed(["one"], 5)
+        await storage.cache.keep("embedding", [CachedBody(key, body)], max_bytes=10**6)
+        found = await CachedEmbedder("m", ScriptedEmbedder(), DatabaseCache(storage.cache, 10**6)).embed(
+            ["one"], 5
+        )
         assert found.vectors == (await ScriptedEmbedder().embed(["one"], 5)).vectors

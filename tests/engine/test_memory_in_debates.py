@@ -23,11 +23,11 @@ from server.engine.database.store import MAX_OPENING
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from server.upkeep.deletion import delete_debate
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.simulation import render_finding
+from tests.support.upkeep import delete_debate, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18")]
 
@@ -76,7 +76,7 @@ async def test_what_was_recalled_is_recorded_with_id_head_and_date(tmp_path: Pat
         ended = await run_related(manager)
 
         source = {"debate_id": earlier.id, "head": last.hash, "at": last.at}
-        marks = {"used_retracted": False, "withdrawn": ""}
+        marks = {"recorded_elsewhere": False, "signed_by": "", "used_retracted": False, "withdrawn": ""}
         assert build_state(ended)["recalled"] == [source | marks]
         assert f"Seats were told what earlier debates concluded: {earlier.id}." in (
             build_verdict(ended.debate).cautions
@@ -97,7 +97,7 @@ async def test_as_many_are_recalled_as_asked_for(tmp_path: Path, memory: Any, co
         assert len(build_state(snapshot)["recalled"]) == count
 
 
-async def test_debaters_read_it_and_judges_only_if_asked_for(tmp_path: Path) -> None:
+async def test_debaters_read_it_and_judges_are_told_so(tmp_path: Path) -> None:
     model = ScriptedModel(judge)
     async with open_engine(tmp_path / "db", model) as manager:
         await run_debate(manager, question=BILLING)
@@ -110,13 +110,6 @@ async def test_debaters_read_it_and_judges_only_if_asked_for(tmp_path: Path) -> 
         assert not any(HEADING in text for text in (*judged, *blind))
         assert has_all(later, HEADING)
         assert has_all(judged, "what the debaters were told of earlier debates")
-        model.requests.clear()
-
-        await run_related(manager, ballots="blind", memory_for_judges=True)
-        judged, (blind, _) = find_texts(model, "judgment"), split_ballots(find_texts(model, "ballot"))
-        assert has_all(judged, HEADING)
-        assert not any(HEADING in text for text in blind)
-        assert not any("what the debaters were told" in text for text in judged)
 
 
 def split_ballots(texts: list[str]) -> tuple[list[str], list[str]]:
@@ -182,6 +175,7 @@ async def test_forks_and_mirrors_have_what_their_debate_recalled(tmp_path: Path)
         assert list_recalled(mirror) == [earlier.id]
 
 
+@needs_upkeep
 async def test_what_used_a_deleted_debate_says_so(tmp_path: Path) -> None:
     model = ScriptedModel()
     async with open_engine(tmp_path / "db", model) as manager:
@@ -209,6 +203,7 @@ async def test_what_used_a_deleted_debate_says_so(tmp_path: Path) -> None:
         assert [one.question for one in memory.recalled if one.withdrawn] == ["", ""]
 
 
+@needs_upkeep
 async def test_what_used_a_retracted_debate_is_quoted_with_a_mark(tmp_path: Path) -> None:
     model = ScriptedModel()
     async with open_engine(tmp_path / "db", model) as manager:
@@ -231,6 +226,7 @@ async def test_what_used_a_retracted_debate_is_quoted_with_a_mark(tmp_path: Path
             assert re.search(rf"\[{anew.id}, [^;]*\]", text)
 
 
+@needs_upkeep
 @pytest.mark.parametrize(("at_round", "is_marked"), [(0, False), (1, True)])
 async def test_a_fork_is_marked_where_it_inherited_rounds_in_which_it_was_used(
     tmp_path: Path, at_round: int, is_marked: bool
@@ -253,6 +249,7 @@ def get_memory(snapshot: DebateSnapshot) -> Memory:
     return memory
 
 
+@needs_upkeep
 async def test_a_debate_that_goes_while_another_recalls_it_is_told_of(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         deleted, retracted, kept = [await run_debate(manager, question=BILLING) for _ in range(3)]
@@ -302,6 +299,7 @@ async def export(manager: DebateManager, debate_id: str) -> Any:
     return transfer.parse_export(json.dumps(await transfer.export_debate(manager, debate_id)).encode())
 
 
+@needs_upkeep
 async def test_a_debate_that_is_gone_is_told_of_once(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         earlier = await run_debate(manager, question=BILLING)

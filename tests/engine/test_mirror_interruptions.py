@@ -1,9 +1,8 @@
 """Mirrors that are killed, paused, concluded, failing, late or opened twice."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import anyio
 import pytest
@@ -178,7 +177,7 @@ class Rendezvous:
     def __init__(self) -> None:
         self.looked, self.both = 0, anyio.Event()
 
-    def join(self, store: DebateStore) -> Any:
+    def join(self, store: DebateStore) -> DebateStore:
         async def load(debate_id: str) -> DebateSnapshot:
             try:
                 return await store.load(debate_id)
@@ -189,7 +188,9 @@ class Rendezvous:
                 await self.both.wait()
                 raise
 
-        return SimpleNamespace(load=load, open=store.open)
+        joined = replace(store)
+        joined.load = load  # type: ignore[method-assign]
+        return joined
 
 
 async def test_two_processes_that_open_a_mirror_at_once_open_one(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ async def test_what_stops_a_mirror_stops_its_debate_until_it_is_tried_again(tmp_
                 if mirror.debate.paused:
                     break
     async with engine(database, planted) as manager:
-        await manager.store.journal.set_seal(mirror_id, mirror.entries[-1].seq, "of another")
+        await manager.store.storage.journal.seal(mirror_id, mirror.entries[-1].seq, "of another")
     async with engine(database, planted) as manager:
         await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
         with pytest.raises(ForeignRecordError), anyio.fail_after(PATIENCE):

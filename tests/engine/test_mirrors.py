@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.requests import ChangesInput
 from server.debate.rules.budget import compute_spending
 from server.debate.views.verdict import build_report
 from server.models import Request
 from tests.support.engines import open_engine, run_debate
-from tests.support.mirrored_debates import DEBATERS, RESERVE, SPLIT, engine, hold
+from tests.support.mirrored_debates import DEBATERS, SPLIT, hold
 from tests.support.planted_effects import JUDGES, STANCES, Planted, describe_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N5")]
@@ -64,23 +63,6 @@ async def test_nobody_who_is_asked_in_a_mirror_is_told_that_it_is_one(tmp_path: 
     texts = [message.content for request in requests for message in request.prompt.messages]
     assert len(requests) == 2 * 10
     assert not [text for text in texts if "mirror" in text.casefold() or ended.id in text]
-
-
-async def test_judges_in_reserve_are_asked_where_the_others_leave_it_open(tmp_path: Path) -> None:
-    planted = Planted(worth={"build it": 3}, bias={JUDGES[1]: {"buy it": 9}})
-    judges = {"models": JUDGES[:2], "reserve": RESERVE}
-    async with engine(tmp_path / "db", planted) as manager:
-        asked = describe_debate(mirror="if_contested") | {
-            "options": {"judges": judges, "mirror": "if_contested"}
-        }
-        ended = await run_debate(manager, **asked)
-        fork = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
-
-    assert [event.models for event in ended.debate.judges_added] == [tuple(RESERVE)]
-    report = build_report(ended.debate)
-    assert (report.outcome, report.winner, report.panel.asked) == ("leaning", "Ada", 4)
-    assert ended.debate.mirror_opened is None
-    assert fork.debate.setup.judges.models == tuple(JUDGES[:2])
 
 
 async def test_a_mirror_cut_by_its_budget_before_a_verdict_does_not_count(tmp_path: Path) -> None:

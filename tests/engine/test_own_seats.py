@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from server.compose import open_manager
+from server.debate.seats.referee import Audited
 from server.debate.views.verdict import build_moderator_decision
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
@@ -61,7 +62,7 @@ async def test_an_object_in_code_may_be_any_seat(database: str) -> None:
     assert mine.seats == {"Ada", "moderator", "referee", "judge 1", "synthesizer"}
     assert build_moderator_decision(snapshot.debate.round_plans[0])["briefing"] == "Mine."
     assert snapshot.debate.round_summaries[0].summary == "My own summary."
-    assert snapshot.debate.audits[0].text == "My own audit."
+    assert snapshot.debate.find_readings(Audited)[0].text == "My own audit."
     assert snapshot.debate.verdict is not None
     assert (snapshot.debate.verdict.winner, snapshot.debate.verdict.verdict) == ("Ada", "My own.")
     assert snapshot.debate.deliverable is not None
@@ -95,8 +96,8 @@ async def test_a_prompt_and_a_model_over_mcp_make_any_seat_one_s_own(open_modern
     assert all(prompt in told[name] for name, prompt in own.items())
     assert ["For all who have none." in text for text in told.values()] == [name == "ben" for name in told]
     assert "Your role: pilot" in told["ada"]
-    assert [(r.max_tokens, r.timeout) for r in models["ada"].requests] == [(900, 60)] * 2
-    assert [(r.max_tokens, r.timeout) for r in models["ben"].requests] == [(50, 9)] * 2
+    assert [(r.max_tokens, r.timeout) for r in models["ada"].requests] == [(8_900, 60)] * 2
+    assert [(r.max_tokens, r.timeout) for r in models["ben"].requests] == [(8_050, 9)] * 2
     assert [(seat["model"], seat["role"]) for seat in state["debaters"]] == [("ada", "pilot"), ("ben", "")]
     assert ran["status"] == "concluded"
 

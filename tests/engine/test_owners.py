@@ -3,8 +3,8 @@
 import pytest
 
 from server.engine.database.errors import DebateNotFoundError
-from storage.contract import LOCAL_OWNER
-from tests.contract.journal_helpers import open_journal
+from storage import LOCAL_OWNER
+from tests.contract.journal_helpers import open_storage
 from tests.support.engines import open_engine, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
@@ -62,7 +62,7 @@ async def test_whose_debates_are_is_known_to_who_serves_all(database: str) -> No
 
 @pytest.mark.sqlite
 async def test_what_stands_in_place_of_a_tombstone_and_is_none_belongs_to_nobody() -> None:
-    async with open_journal(":memory:") as journal:
+    async with open_storage(":memory:") as storage:
         sql = "insert into journal (stream, seq, entry, hash, restored) values ('s', 0, 'x', x'', 0)"
-        await journal._db.writer.fetch_all(sql)
-        assert await journal.find_owners(["s"]) == {}
+        await storage.database.writer.fetch_all(sql)
+        assert await storage.lists.find_owners(["s"]) == {}

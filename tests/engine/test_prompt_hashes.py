@@ -58,10 +58,8 @@ async def test_every_answer_carries_the_hash_of_its_prompt(database: str, format
     recorder = Recorder()
     async with open_engine(database, recorder) as manager:
         schema = {"type": "object", "properties": {"ä€": {"type": "number", "maximum": 1e16}}}
-        options: dict[str, Any] = (
-            {"handoff": "tool"} if format_name == "handoff" else {"output_schema": schema}
-        )
-        options |= {} if format_name == "handoff" else {"synthesizer": {"model": "mine"}}
+        options = {"output_schema": schema, "synthesizer": {"model": "mine"}}
+        options = {} if format_name == "handoff" else options
         snapshot = await run_debate(manager, question=HARD_TEXT, format=format_name, options=options)
 
     assert any(request.prompt.schema for request in recorder.asked.values())

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.requests import ChangesInput
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
 from server.engine.database.snapshots import format_time
 from server.engine.debates import utc_now
-from server.engine.queries import compare_family
 from server.engine.recovery import Recovery
 from server.engine.transfer import export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
@@ -125,13 +123,3 @@ async def test_times_never_go_back_so_that_what_was_recorded_can_be_imported(
         tmp_path / "there.db", ScriptedModel(), clock=lambda: now[0] + timedelta(hours=1)
     ) as two:
         assert (await restore_debate(two, data))[1] == snapshot.debate.version
-
-
-@pytest.mark.requirement("N9")
-async def test_relatives_that_are_not_stored_here_are_named(database: str, tmp_path: Path) -> None:
-    async with open_engine(database) as one, open_engine(tmp_path / "there.db") as two:
-        parent = await start_debate(one, models=["scripted"])
-        child = await one.fork(parent.id, 0, ChangesInput(), actor="test")
-        restored, _ = await restore_debate(two, await export_debate(one, child.id))
-
-        assert await compare_family(two, restored) == ([], [parent.id], 0)

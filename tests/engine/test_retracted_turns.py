@@ -10,8 +10,8 @@ from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from server.upkeep.check import check_database
 from tests.support.engines import open_engine, run_round
+from tests.support.upkeep import check_database, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D4")]
 
@@ -51,13 +51,14 @@ async def test_a_search_finds_no_words_of_a_retracted_turn_but_those_said_elsewh
         await check_what_is_found(manager, [opened.id])
 
 
+@needs_upkeep
 async def test_nor_where_the_index_is_built_again(database: str) -> None:
     async with open_engine(database, ScriptedModel(speak)) as manager:
         opened = await run_round(manager, question="Ship the tapir?", debaters=POSITIONS)
         await retract(manager, opened.id)
         assert (await check_database(manager)).problems == ()
 
-        await manager.store.journal.clear_words()
+        await manager.store.storage.index.clear()
         (problem,) = (await check_database(manager)).problems
         assert problem.is_rebuilt
         await check_what_is_found(manager, [opened.id])

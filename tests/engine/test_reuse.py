@@ -16,9 +16,9 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models import Reply, Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from server.upkeep.deletion import delete_debate
 from tests.support.engines import open_engine, run_debate
 from tests.support.simulation import render_finding
+from tests.support.upkeep import delete_debate, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22")]
 
@@ -37,7 +37,7 @@ async def hold(
     *,
     seed: int = 7,
     models: Sequence[str] = (),
-    shape: str = "second_opinion",
+    shape: str = "advocates",
     **options: Any,
 ) -> DebateSnapshot:
     fields: dict[str, Any] = {"models": list(models)} if models else {}
@@ -106,7 +106,7 @@ async def test_the_same_requests_are_answered_once_for_two_processes(tmp_path: P
 async def test_without_the_option_nothing_is_reused_or_kept(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
         await hold(manager, cache="off")
-        assert await manager.store.journal.measure_cache() == []
+        assert await manager.store.storage.cache.measure() == []
         await hold(manager)
         later = await hold(manager, cache="off")
     assert not any(usage.reused_from for usage in list_usages(later).values())
@@ -165,7 +165,7 @@ DECIDING: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", DECIDING)
 async def test_whatever_decides_is_asked_anew(name: str, tmp_path: Path) -> None:
     options = dict(DECIDING[name])
-    fields = {"shape": options.pop("format", "second_opinion"), "judges": None}
+    fields = {"shape": options.pop("format", "advocates"), "judges": None}
     async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
         one, two = [await hold(manager, **fields | options) for _ in range(2)]
     deciding = [
@@ -174,9 +174,11 @@ async def test_whatever_decides_is_asked_anew(name: str, tmp_path: Path) -> None
     assert deciding
     assert not any(event.usage.reused_from for event in deciding)
     assert any(turn.usage.reused_from for turn in two.debate.turns)
-    assert build_verdict(two.debate).model_copy(update={"cautions": []}) == build_verdict(
-        one.debate
-    ).model_copy(update={"cautions": []})
+    first, second = (build_verdict(held.debate) for held in (one, two))
+    answer = second.answer.model_copy(
+        update={"cost": first.answer.cost, "keep_in_mind": first.answer.keep_in_mind}
+    )
+    assert second.model_copy(update={"answer": answer, "cautions": first.cautions}) == first
 
 
 async def test_a_debate_of_which_all_is_reused_says_so(tmp_path: Path) -> None:
@@ -206,10 +208,11 @@ async def test_voices_are_those_of_new_votes_and_the_ledger_learns_nothing_from_
     assert voices[0] == voices[1] > 1
 
 
+@needs_upkeep
 async def test_answers_of_a_deleted_debate_are_gone(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
         one = await hold(manager)
-        assert await manager.store.journal.measure_cache() != []
+        assert await manager.store.storage.cache.measure() != []
         await delete_debate(manager, one.id, actor="test")
-        assert await manager.store.journal.measure_cache() == []
+        assert await manager.store.storage.cache.measure() == []
         assert list_asked(await hold(manager)) == {"Proponent", "Opponent", "judge 1", "judge 2"}

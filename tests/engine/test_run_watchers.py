@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import anyio
 import pytest
 
 from server.engine.runner import Run
-from tests.support.engines import open_engine, run_debate, start_debate
-from tests.support.patience import PATIENCE
+from tests.support.engines import open_engine, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N15")]
 
@@ -27,23 +25,3 @@ async def test_a_watcher_is_entered_and_left_around_the_work_on_a_debate(databas
         snapshot = await run_debate(manager, models=["scripted"])
         assert snapshot.status == "concluded"
     assert told == [("begins", "running"), ("stops", "concluded")]
-
-
-async def test_a_watcher_learns_that_the_work_was_broken_off(database: str) -> None:
-    begun, told = anyio.Event(), list[str]()
-
-    @contextmanager
-    def watch(_run: Run) -> Iterator[None]:
-        begun.set()
-        try:
-            yield
-        except BaseException as error:
-            told.append(type(error).__name__)
-            raise
-
-    async with open_engine(database) as manager:
-        manager.run_watchers.append(watch)
-        await start_debate(manager, run=True, models=["scripted?delay=60"])
-        with anyio.fail_after(PATIENCE):
-            await begun.wait()
-    assert told == ["CancelledError"]

@@ -44,7 +44,7 @@ async def test_a_fork_has_its_models_chosen_anew_by_what_is_known_by_then(databa
         assert list_kinds(list_seats(forked)) <= {*GOOD}
         assert list_seats(forked) == list(team.chosen)
         assert forked.debate.setup.judges.models == team.judges[:1]
-        assert (team.settled_items, team.ledger_head) == (20, 1200)
+        assert team.settled_items == 20
         assert build_state(forked)["team"]["chosen"] == list(team.chosen)
         assert read_team(await fork(manager, ended, team={"candidates": list(NAMES)})) == team
         other = await fork(manager, ended, team={"candidates": list(NAMES)}, seed=77)
@@ -85,18 +85,15 @@ async def test_models_that_a_change_names_stay_and_so_does_a_caller() -> None:
         assert forked.debate.setup.judges.models == ("caller",)
 
 
-async def test_judges_of_a_fork_are_of_other_families_and_no_longer_in_reserve() -> None:
+async def test_judges_of_a_fork_are_of_other_families() -> None:
     names = tuple(f"{vendor}/one" for vendor in ("acme", "beta", "gamma", "delta"))
     async with open_many(names=names) as manager:
-        options = {"judges": {"models": ["mine"], "reserve": list(names)}}
+        options = {"judges": {"models": ["mine"]}}
         ended = await start_debate(manager, debaters=DEBATERS, models=["mine"], options=options)
         forked = await fork(manager, ended, 0, team={"candidates": list(names)})
         panel = forked.debate.setup.judges
         assert {*map(family, panel.models)}.isdisjoint(map(family, list_seats(forked)))
-        assert panel.reserve == tuple(name for name in names if name not in panel.models)
         check_opened(forked.debate.setup)
-        own = await fork(manager, ended, 0, team={"candidates": list(names)}, judges={"reserve": ["mine"]})
-        assert own.debate.setup.judges.reserve == ("mine",)
 
 
 async def test_judges_that_were_heard_stay(database: str) -> None:

@@ -15,9 +15,9 @@ from server.debate.views.state import build_state
 from server.debate.votes.families import family
 from server.engine.database.ledger import import_judgments, read_judgments
 from server.engine.transfer import export_debate, restore_debate
-from server.upkeep.check import check_database
 from tests.support.engines import run_debate, start_debate
 from tests.support.teams import DEBATERS, GOOD, NAMES, list_seats, open_many, start, teach
+from tests.support.upkeep import check_database, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
 
@@ -33,7 +33,6 @@ async def test_the_choice_is_a_fact_of_the_journal_and_of_the_state(database: st
         assert len(team["draws"]) == len(NAMES)
         assert len(team["gains"]) == 2
         assert all(isinstance(gain, float) for gain in (*team["gains"], *team["judge_gains"], *team["draws"]))
-        assert team["ledger_head"] == 100 * len(NAMES)
         assert team["reason"].startswith(
             f"Chosen from 12 candidates: {', '.join(team['chosen'])}; to judge: "
         )
@@ -77,7 +76,7 @@ async def test_those_chosen_sit_in_the_order_of_the_choice_whatever_the_effort(e
         for choice in ["a" if number < 200 * share else "b"]
     ]
     async with open_many(names=names) as manager:
-        await import_judgments(manager.store.journal, judgments, manager.store.name_ledger())
+        await import_judgments(manager.store.storage.ledger, judgments, manager.store.name_ledger())
         for judges in ({"count": 3}, {}):
             options = {"team": {"candidates": list(names)}, "effort": effort, "judges": judges, "seed": 5}
             setup = (await start_debate(manager, debaters=DEBATERS, options=options)).debate.setup
@@ -121,17 +120,18 @@ async def test_what_a_model_knows_of_the_topic_outweighs_what_it_knows_of_others
             for name in NAMES
             for choice in ["a" if name in swapped or Random(f"{name} {number}").random() < 0.5 else "b"]  # noqa: S311
         ]
-        await import_judgments(manager.store.journal, right, manager.store.name_ledger())
+        await import_judgments(manager.store.storage.ledger, right, manager.store.name_ledger())
         assert {*list_seats(await start(manager, topic=" LAW "))} <= {*swapped}
         assert {name.partition("/")[2] for name in list_seats(await start(manager, topic="art"))} <= {*GOOD}
 
 
+@needs_upkeep
 async def test_outcomes_of_debates_count_for_their_tags_and_for_the_topic_of_their_team() -> None:
     async with open_many() as manager:
         options = {"team": {"candidates": list(NAMES), "topic": "Law"}, "tags": ["Ethics", "law"]}
         ended = await run_debate(manager, debaters=DEBATERS, options=options)
         await manager.intervene(ended.id, "outcome", InterventionRequest(to="Ada"), actor="Kim")
-        rows = await read_judgments(manager.store.journal, manager.store.name_ledger())
+        rows = await read_judgments(manager.store.storage.ledger, manager.store.name_ledger())
         assert {row.topics for row in rows} == {("ethics", "law")}
         assert (await check_database(manager)).problems == ()
 

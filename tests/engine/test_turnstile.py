@@ -11,8 +11,11 @@ from server.engine.setups import SetupPlanner
 from server.engine.turnstile import Turnstile
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
-from storage.contract.streams import Entry
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteStorage
+from storage.sqlite.journal import SqliteJournal
+from storage.sqlite.ledger import SqliteLedger
+from storage.streams import Entry
+from tests.support.patience import PATIENCE
 from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D9")]
@@ -57,33 +60,44 @@ async def test_who_gives_up_waiting_holds_up_nobody() -> None:
         await turnstile.enter()
 
 
-class CountingJournal(SqliteJournal):
+class Counter:
     """Counts the debates that are being opened."""
 
     opening = most = 0
 
-    async def read_ledger_position(self, *, owner: str | None = None) -> int:
-        self.opening += 1
-        self.most = max(self.most, self.opening)
-        return await super().read_ledger_position(owner=owner)
 
-    async def append(self, stream: str, **given: Any) -> list[Entry]:
-        entries = await super().append(stream, **given)
-        if not given["after"]:
-            self.opening -= 1
+class CountingLedger(SqliteLedger):
+    counter = Counter()
+
+    async def find_position(self, *, owner: str | None = None) -> int:
+        self.counter.opening += 1
+        self.counter.most = max(self.counter.most, self.counter.opening)
+        return await super().find_position(owner=owner)
+
+
+class CountingJournal(SqliteJournal):
+    counter = Counter()
+
+    async def append(self, stream: str, **options: Any) -> list[Entry]:
+        entries = await super().append(stream, **options)
+        if not options["after"]:
+            self.counter.opening -= 1
         return entries
 
 
 async def test_few_debates_are_opened_at_once_so_that_other_requests_find_no_queue_at_the_database() -> None:
-    journal = await CountingJournal.open(":memory:")
+    storage = await SqliteStorage.open(":memory:")
+    ledger, journal = CountingLedger(storage.database), CountingJournal(storage.database, PATIENCE)
+    ledger.counter = journal.counter = counter = Counter()
+    storage.ledger, storage.journal = ledger, journal
     models = ModelRegistry({"mine": ScriptedModel()})
     async with (
         asyncio.timeout(5),
-        DebateManager(journal, SetupPlanner(models, configured_models=["mine"], environ={})) as manager,
+        DebateManager(storage, SetupPlanner(models, configured_models=["mine"], environ={})) as manager,
         asyncio.TaskGroup() as tasks,
     ):
         for _ in range(20):
             tasks.create_task(manager.start(build_request(format="verdict", run=False), actor="test"))
-    await journal.close()
-    assert journal.opening == 0
-    assert journal.most == MAX_OPENING
+    await storage.close()
+    assert counter.opening == 0
+    assert counter.most == MAX_OPENING

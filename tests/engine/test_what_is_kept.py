@@ -16,10 +16,10 @@ from server.engine.model_calls import build_answer_key, hash_request
 from server.engine.transfer import export_debate, restore_debate
 from server.models import ModelError, OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.upkeep.copy import copy_debates
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.processes.research_client import build_server_config
+from tests.support.upkeep import copy_debates, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22")]
 
@@ -140,7 +140,7 @@ async def test_what_the_caller_writes_is_not_kept(tmp_path: Path) -> None:
             with anyio.fail_after(PATIENCE):
                 held = await manager.follow(held.id, wait=5)
             assert list_turns(held) == [("Ada", "caller", False), ("Ben", "scripted", is_reused)]
-        [kept] = await manager.store.journal.measure_cache()
+        [kept] = await manager.store.storage.cache.measure()
     assert kept.number == 1
 
 
@@ -179,20 +179,21 @@ async def test_a_seat_that_looks_things_up_does_so_each_time_and_is_asked_about_
     assert tasks == [2, 1, 2]
 
 
+@needs_upkeep
 async def test_no_copy_has_answers_and_with_a_bound_of_nothing_none_is_kept_or_found(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "none", ScriptedModel(), cache_mb=0) as manager:
         await hold(manager)
-        assert await manager.store.journal.measure_cache() == []
+        assert await manager.store.storage.cache.measure() == []
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         held = await hold(manager)
-        assert [one.number for one in await manager.store.journal.measure_cache()] == [4]
+        assert [one.number for one in await manager.store.storage.cache.measure()] == [4]
         async with open_engine(tmp_path / "copy") as other:
-            copied = await copy_debates(manager, other.store.journal)
-            assert (copied.copied_debates, await other.store.journal.measure_cache()) == (1, [])
+            copied = await copy_debates(manager, other.store.storage)
+            assert (copied.copied_debates, await other.store.storage.cache.measure()) == (1, [])
         exported = await export_debate(manager, held.id)
         async with open_engine(tmp_path / "imported") as other:
             await restore_debate(other, exported)
-            assert await other.store.journal.measure_cache() == []
+            assert await other.store.storage.cache.measure() == []
     async with open_engine(tmp_path / "db", ScriptedModel(), cache_mb=0) as manager:
         held = await hold(manager)
         assert not any(is_reused for *_, is_reused in list_turns(held))

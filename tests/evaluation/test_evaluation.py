@@ -9,8 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
+from server.debate.facts.advice import Advice
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
+from server.evaluation.advice import find_option
 from server.evaluation.plan import Plan
 from server.evaluation.questions import Question, parse_questions
 from server.evaluation.results import build_results
@@ -51,9 +53,7 @@ def list_questions(count: int, population: Population | None = None) -> list[Que
 
 
 def build_evaluation(manager: DebateManager, questions: list[Question], **fields: Any) -> Evaluation:
-    plan = Plan(
-        (WEAK, STRONG), ("judge",), fields.pop("formats", ("second_opinion",)), seed=fields.pop("seed", 1)
-    )
+    plan = Plan((WEAK, STRONG), ("judge",), fields.pop("formats", ("advocates",)), seed=fields.pop("seed", 1))
     return Evaluation(manager, plan, questions, PriceTable().find_price, **fields)
 
 
@@ -115,6 +115,61 @@ def test_several_formats_are_compared_on_the_same_questions(tmp_path: Path) -> N
     assert {"arm": "debate:oxford", "minus": "debate"}.items() <= found["differences"][-1].items()
 
 
+def test_a_second_opinion_is_evaluated_in_all_its_ways_each_beside_a_vote_for_its_tokens(
+    tmp_path: Path,
+) -> None:
+    models, questions = build_models(), list_questions(12)
+
+    async def run() -> dict[str, Any]:
+        formats = ("advocates", "second_opinion")
+        return (await evaluate(tmp_path / "a.db", models, questions, formats=formats))[1]
+
+    found = anyio.run(run)
+    arms, names = found["arms"], ("one", "check", "quick", "no_exchange", "standard")
+    assert [arm for arm in arms if f"vote:{arm}" in arms] == [*names]
+    assert sum(arms[arm]["calls"] for arm in ("vote", "debate", "check", "quick", "standard")) == count_calls(
+        models
+    )
+    assert [arms[arm]["calls"] for arm in ("one", "check", "quick")] == [12, 24, 36]
+
+    population, differ = Population(), 0
+    for row in found["rows"]:
+        told = row["arms"]
+        alone = population.answer_alone(WEAK, row["id"], 0), population.answer_alone(WEAK, row["id"], 1)
+        assert told["one"]["chosen"][0] in alone
+        for arm in names:
+            assert abs(told[f"vote:{arm}"]["tokens"] - told[arm]["tokens"]) <= told["single"]["tokens"]
+        ends = {population.judge(name, row["id"]) for name in (WEAK, STRONG)}
+        if len(ends) == 1:
+            assert told["standard"]["chosen"] in ([*ends], [])
+            assert told["standard"] | {"debate_id": ""} == told["no_exchange"] | {"debate_id": ""}
+        else:
+            differ += 1
+            assert told["standard"]["calls"] == told["no_exchange"]["calls"] + 2
+    assert differ
+
+
+@pytest.mark.parametrize(
+    ("value", "recommendation", "chosen"),
+    [
+        ("B", "", "Option B"),
+        ("a: A dog", "", "Option A"),
+        ("**C.**", "", "Option C"),
+        ("A cat", "", "Option B"),
+        ("D", "It is C.", ""),
+        ("", "It is a cat, as it mews.", "Option B"),
+        ("", "A cat or a dog.", ""),
+        ("", "A catalogue.", ""),
+        ("", "", ""),
+    ],
+)
+def test_the_option_of_an_advice_is_the_one_that_it_names(
+    value: str, recommendation: str, chosen: str
+) -> None:
+    question = Question("q", "Which one?", ("A dog", "A cat", "A bird"), 0)
+    assert find_option(question, Advice(recommendation=recommendation, value=value)) == chosen
+
+
 def test_a_budget_of_calls_begins_no_debate_that_it_does_not_pay_for(tmp_path: Path) -> None:
     models, questions = build_models(), list_questions(6)
 
@@ -166,6 +221,7 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(tmp_path: 
         (Plan(("no such model",)), "is not a model name"),
         (Plan((WEAK,), ("caller",)), "caller is no model that could be asked again and again"),
         (Plan((WEAK,), formats=("settle",)), "chooses no option by votes"),
+        (Plan((WEAK,), formats=("second_opinion",)), "Name one beside it: advocates"),
         (Plan((WEAK,), rounds=20), 'Question "1-0": max_rounds=20 is out of range'),
     ]
     for plan, expected in cases:

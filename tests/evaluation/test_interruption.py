@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
-from benchmarks.stub import Stub
 from server.debate.rules.budget import compute_spending
 from tests.support.engines import open_engine
 from tests.support.patience import PATIENCE
+from tests.support.provider.stub import Stub
 
 pytestmark = [
     pytest.mark.requirement("N20"),

@@ -82,20 +82,20 @@ def test_a_bad_file_is_refused_with_the_line_and_what_to_change(content: bytes, 
 
 def test_options_that_differ_by_a_sign_or_by_case_are_different() -> None:
     (found,) = parse_questions(write(GOOD | {"options": ["5", "-5", "Mg", "mg"], "answer": 3}))
-    request = build_request(Plan(("scripted",)), found, "second_opinion")
+    request = build_request(Plan(("scripted",)), found, "advocates")
     assert [debater.stance for debater in request.debaters] == ["5", "-5", "Mg", "mg"]
 
 
 def test_the_option_neutral_makes_no_neutral_debater() -> None:
     (found,) = parse_questions(write(GOOD | {"options": ["positive", "Neutral"]}))
-    request = build_request(Plan(("scripted",)), found, "second_opinion")
+    request = build_request(Plan(("scripted",)), found, "advocates")
     assert request.debaters[1].stance == "Neutral (as the answer)"
 
 
 def test_no_model_argues_for_the_first_option_of_every_question() -> None:
     plan = Plan(("a/x", "b/y"))
     questions = [Question(str(number), "Ship it?", ("yes", "no"), 0) for number in range(40)]
-    firsts = [build_request(plan, question, "second_opinion").debaters[0].model for question in questions]
+    firsts = [build_request(plan, question, "advocates").debaters[0].model for question in questions]
     assert 10 < firsts.count("a/x") < 30
 
 
@@ -107,9 +107,7 @@ def test_the_request_does_not_depend_on_the_right_answer_and_does_on_the_seed() 
 
 @pytest.mark.parametrize("name", ["settle", "round_robin", "brawl"])
 def test_formats_that_choose_nothing_are_refused(name: str) -> None:
-    with pytest.raises(
-        InvalidRequestError, match=r"chooses no option by votes\. Choose among second_opinion"
-    ):
+    with pytest.raises(InvalidRequestError, match=r"chooses no option by votes\. Choose among advocates"):
         check_formats((name,))
 
 

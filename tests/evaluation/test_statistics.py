@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from server.evaluation.page import render_page
 from server.evaluation.plan import Plan
 from server.evaluation.questions import Question
 from server.evaluation.report import render_markdown
@@ -118,7 +117,7 @@ def build_found(better: str = "debate", text: str = "Ship it?", count: int = 30)
         arms = dict.fromkeys(("single", "blind", "vote", "debate", "alone m", "alone n"), poor)
         if better:
             arms[better] = good
-        answers[question.id, "second_opinion"] = arms
+        answers[question.id, "advocates"] = arms
     return build_results(Plan(("m", "n"), ("<b>j</b>",)), questions, answers)
 
 
@@ -152,7 +151,7 @@ def test_a_report_says_which_arm_is_better_or_that_it_is_not_clear() -> None:
     assert render_markdown(build_found("")).startswith("# No clear difference between debating and a vote")
     nothing = build_results(Plan(("m",)), [], {})
     assert render_markdown(nothing, ["Stopped."]).startswith("# No question was answered by every arm.")
-    assert "Stopped." in render_page(nothing, ["Stopped."])
+    assert "Stopped." in render_markdown(nothing, ["Stopped."])
 
 
 def test_the_markdown_has_all_arms_labels_and_wrong_verdicts() -> None:
@@ -171,21 +170,9 @@ def test_the_markdown_has_all_arms_labels_and_wrong_verdicts() -> None:
 
 def test_hostile_texts_are_only_words() -> None:
     found = build_found("", text=HOSTILE, count=3)
-    page = render_page(found, [HOSTILE])
-    assert "<script" not in page
-    assert "<b>j</b>" not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "\x1b" not in page
-    assert "\u202e" not in page
     markdown = render_markdown(found, [HOSTILE])
     assert "\\<script" in markdown
     assert re.search(r"(?<!\\)<script", markdown) is None
     assert "](http" not in markdown
-
-
-def test_the_page_needs_nothing_from_elsewhere_and_has_a_plot_for_each_arm() -> None:
-    page = render_page(build_found())
-    assert page.count('aria-label="calibration"') == 4
-    assert page.count('aria-label="interval"') == 4
-    assert not re.search(r"""(src|href)=|url\(|@import|https?://""", page)
-    assert "default-src 'none'" in page
+    assert "\x1b" not in markdown
+    assert "\u202e" not in markdown

@@ -74,12 +74,6 @@ def test_the_documentation_names_every_action_that_hooks_have() -> None:
     assert meaning == f"One of {', '.join(f'`{name}`' for name in HOOK_ACTIONS)}."
 
 
-def test_a_file_without_hooks_is_good(tmp_path: Path) -> None:
-    for text in ("", "# nothing yet\n", "hooks: []", "hooks: []\nallow: {}"):
-        (tmp_path / "hooks.yaml").write_text(text, "utf-8")
-        assert load_hooks_config(str(tmp_path / "hooks.yaml"), {}).hooks == ()
-
-
 def test_everything_that_is_wrong_is_told_at_once_by_line(tmp_path: Path) -> None:
     bad = """\
 hooks:

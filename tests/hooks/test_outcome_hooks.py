@@ -8,7 +8,8 @@ from server.debate.interventions.action import InterventionRequest
 from server.hooks.config import load_hooks_config
 from server.settings import InvalidSettingsError
 from tests.support.engines import run_debate
-from tests.support.hook_debates import LogLines, hook, open_hooks, write_hooks_file
+from tests.support.hook_debates import hook, open_hooks, write_hooks_file
+from tests.support.log_lines import LogLines
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N21", "D6")]
 

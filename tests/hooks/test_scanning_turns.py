@@ -9,7 +9,7 @@ from server.engine.database.leases import machine_name
 from server.engine.debates import utc_now
 from server.hooks.config import load_hooks_config
 from server.hooks.runner import HOOK_LEASE_SECONDS, name_scan
-from tests.contract.journal_helpers import open_any_journal
+from tests.contract.journal_helpers import open_any_storage
 from tests.support.engines import start_debate
 from tests.support.hook_debates import ENVIRON, hook, open_hooks, post_at_start, write_hooks_file
 from tests.support.paths import find_folder
@@ -26,9 +26,9 @@ async def take_turn(database: str, holder: str, *hooks: dict[str, object], secon
     """Have another process scan for these hooks, as far as its lease says."""
     path = write_hooks_file(find_folder(database), *hooks)
     lease = name_scan(load_hooks_config(str(path), ENVIRON))
-    async with open_any_journal(database) as journal:
+    async with open_any_storage(database) as storage:
         now = None if database.startswith("postgresql") else utc_now().timestamp()
-        assert await journal.acquire_lease(lease, holder, now=now, seconds=seconds) == holder
+        assert await storage.leases.acquire(lease, holder, now=now, seconds=seconds) == holder
     return lease
 
 

@@ -12,7 +12,7 @@ import pytest
 from server.debate.views.events import event_names
 from server.engine.debates import utc_now
 from server.hooks.runner import lease_name
-from tests.contract.journal_helpers import open_any_journal
+from tests.contract.journal_helpers import open_any_storage
 from tests.support.engines import run_debate
 from tests.support.hook_debates import (
     ENVIRON,
@@ -33,9 +33,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6", "D21")]
 async def find_worker(database: str, *, other_than: int = 0) -> int:
     """The id of the process that works on the hook's queue."""
     with anyio.fail_after(PATIENCE):
-        async with open_any_journal(database) as journal:
+        async with open_any_storage(database) as storage:
             while True:
-                holder = (await journal.active_leases(now=utc_now().timestamp())).get(
+                holder = (await storage.leases.find_holders(now=utc_now().timestamp())).get(
                     lease_name("ops", 0), ""
                 )
                 if holder and (pid := int(holder.split(":")[-2])) != other_than:

@@ -18,13 +18,16 @@ from cryptography.x509.oid import NameOID
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.views.events import build_event_row
+from server.debate.views.verdict import build_verdict
 from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
 from server.hooks.matching import collect_fields
 from server.hooks.webhook import build_body, build_headers, load_certificates
-from storage.contract.outbox import OutboxItem
+from storage.outbox import OutboxItem
+from tests.support.advisors import begin_advice, play_advice
 from tests.support.engines import run_debate, start_debate
-from tests.support.hook_debates import LogLines, hook, open_hooks, open_retrying_hooks, post_at_start, webhook
+from tests.support.hook_debates import hook, open_hooks, open_retrying_hooks, post_at_start, webhook
+from tests.support.log_lines import LogLines
 from tests.support.patience import PATIENCE
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver
 from tests.support.simulation import build_request, build_usage, simulate
@@ -51,12 +54,15 @@ async def test_an_event_is_posted_with_its_debate_and_a_signature(database: str)
         "debate": {
             "id": snapshot.id,
             "question": "Ship it?",
-            "format": "second_opinion",
+            "format": "advocates",
             "status": "concluded",
             "tags": ["test", "prod"],
             "failures": [],
+            "answer": build_verdict(snapshot.debate).answer.model_dump(exclude_defaults=True),
+            "text": posted.json["debate"]["text"],
         },
     }
+    assert posted.json["debate"]["text"].startswith("**Leaning (1 of 1 judge, 1 family)**: ")
 
 
 @pytest.mark.requirement("D3", "D21")
@@ -312,3 +318,17 @@ def test_a_hook_reads_names_where_a_model_wrote_code_words() -> None:
 
     assert (posted["text"], posted["hash"]) == ("Proponent is wrong.", entry.hash)
     assert collect_fields("d-1", "local", debate, entry, item.event)["text"] == ("Proponent is wrong.",)
+
+
+@pytest.mark.requirement("N17", "N32")
+def test_the_debate_of_a_delivery_has_its_answer_as_fields_and_as_a_text_to_be_sent_on() -> None:
+    played = play_advice()
+    entry = played.log[-1]
+    item = OutboxItem("id", "ops", 0, "k3x9w2m4p7qr", entry.seq, entry.seq, "debate_end", due_at=0)
+    posted = json.loads(build_body(item, played.debate, entry))["debate"]
+
+    assert posted["answer"] == build_verdict(played.debate).answer.model_dump(exclude_defaults=True)
+    assert posted["text"].startswith("**Agreed**: ")
+    assert posted["text"].endswith("Debate k3x9w2m4p7qr")
+    before = begin_advice().play_to_round(2)
+    assert "answer" not in json.loads(build_body(item, before.debate, before.log[-1]))["debate"]

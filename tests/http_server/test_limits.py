@@ -13,8 +13,9 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from server.http_server.bodies import BoundedBodies
-from server.http_server.shares import Shares, find_network
+from server.http_server.shares import Shares
 from server.startup import FLOOD_SECONDS, FloodFilter
+from server.web.connections import find_network
 from tests.http_server.test_revocation import Streams, add_token
 from tests.http_server.test_sessions import HELLO, Session
 from tests.support.http_servers import Running, open_raw, send, serve_http

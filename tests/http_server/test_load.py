@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from server.http_server.bodies import BoundedBodies
-from server.http_server.connections import BoundedProtocol
+from server.web.connections import BoundedProtocol
 from tests.support.gated_model import Gate
 from tests.support.http_servers import build_request, open_raw, send, serve_http
 from tests.support.mcp_debates import run_debate

@@ -31,7 +31,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
 
 async def add_token(running: Running, owner: str, *scopes: str) -> str:
     made, stored = make_token(owner, scopes or ("debate",), None)
-    await running.manager.store.journal.add_token(stored)
+    await running.manager.store.storage.tokens.add(stored)
     return made
 
 
@@ -105,6 +105,17 @@ async def test_a_token_that_is_not_good_brings_the_form_again(running: Running, 
     assert "This token is not good." in refused.text
     assert "set-cookie" not in refused.headers
     assert not token or token not in refused.text or token == "x"
+
+
+async def test_an_address_may_try_so_many_tokens_a_minute(tmp_path: Path) -> None:
+    async with serve_http(str(tmp_path / "a.db"), owner_requests_per_minute=2) as running:
+        token = await add_token(running, "alice")
+        async with open_browser(running) as browser:
+            tried = [await sign_in(running, browser, one) for one in ("x", "y", token)]
+
+    assert [one.status_code for one in tried] == [401, 401, 429]
+    assert 0 < int(tried[2].headers["retry-after"]) <= 30
+    assert "You ask too often." in tried[2].text
 
 
 async def test_a_form_that_is_too_large_is_refused(running: Running) -> None:

@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import Request
 
 from server.http_server.readiness import OUTAGE_SECONDS, PROBE_SECONDS, READY_PATH, Readiness
-from tests.contract.journal_helpers import keep_busy, open_any_journal, open_postgres_journal
+from tests.contract.journal_helpers import keep_busy, open_any_storage, open_postgres_storage
 from tests.support.client_calls import call
 from tests.support.http_servers import serve_http
 from tests.support.patience import PATIENCE
@@ -62,8 +62,8 @@ async def test_a_server_is_ready_through_a_short_outage_and_not_through_a_long_o
     postgres_database: str, postgres_server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
-    async with open_postgres_journal(postgres_database) as journal:
-        readiness = Readiness(journal, clock)
+    async with open_postgres_storage(postgres_database) as storage:
+        readiness = Readiness(storage, clock)
         assert await ask(readiness) == READY
         with stop(postgres_server):
             assert await ask(readiness) == OUT
@@ -75,13 +75,13 @@ async def test_a_server_is_ready_through_a_short_outage_and_not_through_a_long_o
         with stop(postgres_server):  # another outage
             assert await ask(readiness) == OUT
     told = [one.getMessage() for one in caplog.records if one.name.startswith("server.http_server")]
-    assert told == [f"Not ready: the database {journal._db.name} did not answer in time", "Ready again"]
+    assert told == [f"Not ready: the database {storage.database.name} did not answer in time", "Ready again"]
 
 
 async def test_a_server_is_ready_however_long_its_database_is_busy(postgres_database: str) -> None:
     clock = Clock()
-    async with open_postgres_journal(postgres_database) as journal, keep_busy(journal):
-        readiness = Readiness(journal, clock)
+    async with open_postgres_storage(postgres_database) as storage, keep_busy(storage):
+        readiness = Readiness(storage, clock)
         for _ in range(2):
             assert await ask(readiness) == READY
             clock.now += OUTAGE_SECONDS
@@ -98,8 +98,8 @@ async def test_a_server_is_ready_however_long_its_database_is_busy(postgres_data
 async def test_a_server_whose_database_is_not_what_it_was_is_not_ready_at_once(
     postgres_database: str, statement: str
 ) -> None:
-    async with open_postgres_journal(postgres_database) as journal:
-        readiness = Readiness(journal)
+    async with open_postgres_storage(postgres_database) as storage:
+        readiness = Readiness(storage)
         assert await ask(readiness) == READY
         run_raw(postgres_database, statement)
         assert await ask(readiness) == UNUSABLE
@@ -107,8 +107,8 @@ async def test_a_server_whose_database_is_not_what_it_was_is_not_ready_at_once(
 
 async def test_a_server_without_its_file_is_not_ready_at_once_and_is_when_it_is_back(tmp_path: Path) -> None:
     database = tmp_path / "a.db"
-    async with open_any_journal(database) as journal:
-        readiness = Readiness(journal)
+    async with open_any_storage(database) as storage:
+        readiness = Readiness(storage)
         assert await ask(readiness) == READY
         os.rename(database, tmp_path / "away.db")  # noqa: PTH104
         assert await ask(readiness) == UNUSABLE

@@ -34,14 +34,14 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
 
 async def add_token(running: Running, owner: str) -> str:
     made, stored = make_token(owner, ("debate",), None)
-    await running.manager.store.journal.add_token(stored)
+    await running.manager.store.storage.tokens.add(stored)
     return made
 
 
 async def revoke_token(running: Running, owner: str) -> None:
-    for stored in await running.manager.store.journal.read_tokens():
+    for stored in await running.manager.store.storage.tokens.read():
         if stored.owner == owner:
-            await running.manager.store.journal.revoke_token(stored.digest, "2026-01-01")
+            await running.manager.store.storage.tokens.revoke(stored.digest, "2026-01-01")
 
 
 class Streams:

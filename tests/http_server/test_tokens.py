@@ -18,7 +18,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.http_server.authentication import Accounts, Authentication
 from server.http_server.gate import Place
 from server.settings import Settings
-from tests.contract.journal_helpers import keep_busy, open_postgres_journal
+from tests.contract.journal_helpers import keep_busy, open_postgres_storage
 from tests.support.cutting_proxy import open_proxy
 from tests.support.http_servers import ACCEPT, HttpProcess, Running, build_request, send, serve_http
 
@@ -38,7 +38,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
 
 async def add_token(running: Running, owner: str = "alice", *scopes: str, days: int | None = None) -> str:
     made, stored = make_token(owner, scopes or ("debate",), days)
-    await running.manager.store.journal.add_token(stored)
+    await running.manager.store.storage.tokens.add(stored)
     return made
 
 
@@ -60,8 +60,8 @@ async def test_this_machine_is_served_without_a_token_until_there_is_one(running
 async def test_a_revoked_token_is_refused_at_once_and_opens_nothing(running: Running) -> None:
     token = await add_token(running)
     assert (await ask(running, token)).status_code == 200
-    [stored] = await running.manager.store.journal.read_tokens()
-    await running.manager.store.journal.revoke_token(stored.digest, "2026-01-01")
+    [stored] = await running.manager.store.storage.tokens.read()
+    await running.manager.store.storage.tokens.revoke(stored.digest, "2026-01-01")
 
     assert (await ask(running, token)).status_code == 401
     assert (await send(running.address)).status_code == 401
@@ -129,14 +129,14 @@ async def test_an_outage_and_a_busy_database_are_told_to_those_whose_tokens_cann
 ) -> None:
     async with (
         open_proxy(postgres_database, tmp_path) as (address, proxy),
-        open_postgres_journal(address, patience=1) as journal,
+        open_postgres_storage(address, patience=1) as storage,
     ):
-        accounts = Accounts(Settings(), journal, Place("127.0.0.1", 80))
+        accounts = Accounts(Settings(), storage, Place("127.0.0.1", 80))
         endpoint = httpx2.ASGITransport(Authentication(Starlette(), accounts))
         async with httpx2.AsyncClient(
             transport=endpoint, headers={"authorization": "Bearer cpt_x"}
         ) as client:
-            async with keep_busy(journal):
+            async with keep_busy(storage):
                 while (busy := await client.post("http://127.0.0.1/mcp")).status_code == 401:
                     pass  # a connection was just free
             proxy.close()
@@ -187,8 +187,8 @@ async def test_requests_are_counted_by_owner(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.5", "example.org", "localhost.example.org"])  # noqa: S104
 async def test_others_are_not_served_without_tokens(running: Running, host: str) -> None:
-    journal = running.manager.store.journal
-    accounts = Accounts(Settings(), journal, Place(host, 80))
+    storage = running.manager.store.storage
+    accounts = Accounts(Settings(), storage, Place(host, 80))
     with pytest.raises(InvalidRequestError, match="counterpoint token new OWNER"):
         await accounts.require_safe()
     await add_token(running)
@@ -197,7 +197,7 @@ async def test_others_are_not_served_without_tokens(running: Running, host: str)
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "::1", "localhost"])
 async def test_this_machine_alone_may_do_without_tokens(running: Running, host: str) -> None:
-    await Accounts(Settings(), running.manager.store.journal, Place(host, 80)).require_safe()
+    await Accounts(Settings(), running.manager.store.storage, Place(host, 80)).require_safe()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ async def test_this_machine_alone_may_do_without_tokens(running: Running, host: 
 async def test_a_proxy_in_front_does_not_open_this_machine_to_all(
     running: Running, hosts: tuple[str, ...]
 ) -> None:
-    accounts = Accounts(Settings(http_hosts=hosts), running.manager.store.journal, Place("127.0.0.1", 80))
+    accounts = Accounts(Settings(http_hosts=hosts), running.manager.store.storage, Place("127.0.0.1", 80))
     with pytest.raises(
         InvalidRequestError, match=f"names {re.escape(hosts[-1])}.*counterpoint token new OWNER"
     ):

@@ -10,8 +10,9 @@ import pytest
 
 from server.access.tokens import make_token
 from server.settings import Settings
-from server.startup import DATABASE_PATIENCE, open_journal
-from storage.sqlite import SqliteJournal
+from server.startup import DATABASE_PATIENCE, open_storage
+from storage.sqlite import SqliteStorage
+from storage.sqlite.connections.database import SqliteDatabase
 from tests.http_server.test_revocation import Streams, add_token
 from tests.support.gated_model import Gate
 from tests.support.hook_debates import hook, write_hooks_file
@@ -29,16 +30,15 @@ UPKEEP = (
 LOAD_SECONDS = 60
 
 
-class DefectiveJournal(SqliteJournal):
+class DefectiveDatabase(SqliteDatabase):
     """Raises what nobody expects, while it is defective."""
 
     is_defective = False
 
     def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if callable(found) and not name.startswith("_") and super().__getattribute__("is_defective"):
+        if not name.startswith(("_", "is_")) and super().__getattribute__("is_defective"):
             raise ZeroDivisionError
-        return found
+        return super().__getattribute__(name)
 
 
 async def test_a_server_outlives_the_failure_of_all_its_upkeep_and_says_each_once(
@@ -46,13 +46,15 @@ async def test_a_server_outlives_the_failure_of_all_its_upkeep_and_says_each_onc
 ) -> None:
     gate, database = Gate(), str(tmp_path / "a.db")
     hooks = write_hooks_file(tmp_path, hook("ops", "debate_start", {"log": "begun"}))
-    journal = await DefectiveJournal.open(database, lock_timeout=DATABASE_PATIENCE)
+    storage = await SqliteStorage.open(database, lock_timeout=DATABASE_PATIENCE)
+    storage.database.__class__ = DefectiveDatabase
+    assert isinstance(storage.database, DefectiveDatabase)
     async with (
         serve_http(
             database,
             models={"held": gate.model},
             default="held",
-            journal=journal,
+            storage=storage,
             recover=True,
             retention_days=1,
             hooks=str(hooks),
@@ -67,14 +69,14 @@ async def test_a_server_outlives_the_failure_of_all_its_upkeep_and_says_each_onc
         async with running.connect(token=token) as client:
             await run_debate(client, wait_seconds=0)
         await gate.wait_for_call()
-        journal.is_defective = True
+        storage.database.is_defective = True
         with anyio.fail_after(PATIENCE):
             while not all(f"{name} failed" in caplog.text for name in UPKEEP):
                 await wait_before_next_poll()
-        journal.is_defective = False
+        storage.database.is_defective = False
         said = [record for record in caplog.records if record.name == "server.background_tasks"]
         answer = await send(running.address, headers=streams.headers)
-    await journal.close()
+    await storage.close()
 
     assert answer.status_code == 200
     assert len(said) == len({record.args for record in said})
@@ -83,8 +85,8 @@ async def test_a_server_outlives_the_failure_of_all_its_upkeep_and_says_each_onc
 
 async def make_stored_token(database: str, owner: str) -> str:
     made, stored = make_token(owner, ("debate",), None)
-    async with open_journal(Settings(db=database)) as journal:
-        await journal.add_token(stored)
+    async with open_storage(Settings(db=database)) as storage:
+        await storage.tokens.add(stored)
     return made
 
 

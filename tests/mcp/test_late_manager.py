@@ -14,7 +14,7 @@ from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import InvalidSettingsError, Settings
-from server.startup import open_journal
+from server.startup import open_storage
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
@@ -45,8 +45,8 @@ class Opening:
 @asynccontextmanager
 async def run_late(opening: Opening, max_age_hours: float = DAY) -> AsyncIterator[LateManager]:
     manager = LateManager(opening.open)
-    async with open_journal(opening.settings) as journal, anyio.create_task_group() as tasks:
-        tasks.start_soon(manager.run, journal, max_age_hours)
+    async with open_storage(opening.settings) as storage, anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run, storage, max_age_hours)
         yield manager
         manager.close()
 
@@ -132,10 +132,10 @@ async def test_what_the_opening_raises_is_raised_by_each_request() -> None:
         except InvalidSettingsError as error:
             raised.append(str(error))
 
-    async with open_journal(Settings(db=":memory:")) as journal, anyio.create_task_group() as tasks:
+    async with open_storage(Settings(db=":memory:")) as storage, anyio.create_task_group() as tasks:
         tasks.start_soon(ask)
         tasks.start_soon(ask)
         with pytest.raises(InvalidSettingsError):
-            await manager.run(journal, DAY)
+            await manager.run(storage, DAY)
         await ask()
     assert raised == ["The file of hooks is wrong."] * 3

@@ -75,9 +75,9 @@ def test_a_debate_loads_litellm_while_it_is_opened_and_says_so_and_others_go_on(
     assert asked["reason"] == "Loading litellm, which takes seconds."
     served.meta = {"_meta": {"progressToken": 7}}
     following = served.call("get_verdict", debate_id=asked["debate_id"], wait_seconds=1)
-    assert following["reason"] == "Loading litellm, which takes seconds."
+    assert "loading litellm, which takes seconds" in following["reason"].lower()
     reports = [line for line in served.lines if "notifications/progress" in line]
-    assert "Loading litellm, which takes seconds, 0 of" in reports[0]
+    assert "loading litellm, which takes seconds" in reports[0].lower()
     assert ask(served, "scripted", again=True)["reason"] == ""
     assert begun(packages) == 1
     assert not [line for line in served.lines if "hello" in line]

@@ -9,6 +9,7 @@ from mcp.types import PromptReference
 
 from tests.support.client_calls import call
 from tests.support.mcp_debates import run_debate
+from tests.support.raw_sql import run_raw
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N13")]
 
@@ -47,12 +48,14 @@ async def test_a_filled_prompt_holds_what_was_given_and_names_tools_there_are(
 
     [given] = GIVEN[name].values()
     assert f"\n\n{given}\n\n" in text
-    named = {*re.findall(r"\b[a-z]+_[a-z]+\b", text)} - {"debate_id"}
+    named = {*re.findall(r"\b[a-z]+_[a-z]+\b", text)} - {"debate_id", "my_answer"}
     assert "start_debate" in named
     assert named <= tools
 
 
-async def test_a_debate_is_taken_up_with_its_question_and_its_status(open_modern: Any) -> None:
+async def test_a_debate_is_taken_up_with_its_question_its_status_and_who_recorded_it(
+    open_modern: Any, database: str
+) -> None:
     async with open_modern() as client:
         opened = await call(client, "start_debate", question="Should penguins fly?")
         text = await fill(client, "resume", debate_id=opened["debate_id"])
@@ -60,7 +63,10 @@ async def test_a_debate_is_taken_up_with_its_question_and_its_status(open_modern
         assert '"Should penguins fly?", its status ready' in text
 
         ended = await run_debate(client, question="Should fish walk?")
-        assert "its status concluded" in await fill(client, "resume", debate_id=ended["debate_id"])
+        assert "its status concluded. Call" in await fill(client, "resume", debate_id=ended["debate_id"])
+        run_raw(database, "update stream set seal = ''")  # as if another installation had held it
+        told = await fill(client, "resume", debate_id=ended["debate_id"])
+        assert re.search(r"its status concluded\. Recorded elsewhere, signed by .+; not adopted\. Call", told)
 
 
 async def test_ids_of_debates_are_completed_newest_first(open_modern: Any) -> None:

@@ -11,9 +11,9 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from benchmarks.stub import Stub
 from tests.support.client_calls import call, read_resource
 from tests.support.patience import PATIENCE
+from tests.support.provider.stub import Stub
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
 

@@ -1,18 +1,18 @@
 """Live updates: whoever subscribes hears of every change, in both eras and from other processes."""
 
-import weakref
 from typing import Any
 
 import anyio
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 
 from server.engine.debates import DebateManager
 from server.engine.setups import SetupPlanner
-from server.mcp.subscriptions import LIST_INTERVAL, UpdateBus
+from server.mcp.subscriptions import LIST_INTERVAL, MAX_FOLLOWED, UpdateBus
 from server.models.registry import ModelRegistry
-from storage.contract.errors import StorageError
-from storage.sqlite import SqliteJournal
+from storage.errors import StorageError
+from storage.sqlite import SqliteStorage
+from storage.sqlite.journal import SqliteJournal
 from tests.support.client_calls import call
 from tests.support.mcp_debates import run_debate
 from tests.support.patience import PATIENCE
@@ -110,6 +110,21 @@ async def test_a_subscriber_of_the_older_protocol_hears_until_it_stops(database:
     assert ear.heard == []
 
 
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+async def test_a_subscriber_of_the_older_protocol_follows_so_many_addresses(database: str) -> None:
+    async with connect_client(database, "legacy") as client:
+        with pytest.raises(MCPError, match="At most 1,000 addresses of 500 characters"):
+            await client.subscribe_resource(f"debate://{'x' * 500}")
+        for number in range(MAX_FOLLOWED):
+            await client.unsubscribe_resource(f"debate://{number}")  # which keeps nothing
+            await client.subscribe_resource(f"debate://{number}")
+        with pytest.raises(MCPError, match="At most 1,000 addresses"):
+            await client.subscribe_resource("debate://index")
+        await client.unsubscribe_resource("debate://0")
+        await client.subscribe_resource("debate://index")
+
+
 class LateJournal(SqliteJournal):
     """Cannot say at first what has changed."""
 
@@ -134,7 +149,8 @@ class Gone:
 
 
 async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_updates(database: str) -> None:
-    journal = await LateJournal.open(database)
+    storage = await SqliteStorage.open(database)
+    storage.journal = journal = LateJournal(storage.database, PATIENCE)
     updates, gone, heard = UpdateBus(), Gone(), list[str]()
     more = anyio.Event()
 
@@ -144,9 +160,9 @@ async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_update
             more.set()
 
     updates.subscribe(note)
-    updates.legacy_subscribers["local", "debate://index"] = weakref.WeakSet([gone])  # type: ignore[list-item]  # it quacks
+    updates.followed[gone] = {("local", "debate://index")}  # type: ignore[index]  # it quacks
     async with DebateManager(
-        journal, SetupPlanner(ModelRegistry({}), configured_models=["scripted"], environ={})
+        storage, SetupPlanner(ModelRegistry({}), configured_models=["scripted"], environ={})
     ) as manager:
         manager.start_task(updates.run, manager)
         with anyio.fail_after(PATIENCE):
@@ -156,6 +172,6 @@ async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_update
                     await gone.told.wait()
             await manager.start(build_request(question="Another?"), actor="test")
             await more.wait()
-    await journal.close()
+    await storage.close()
 
     assert journal.asked > 3

@@ -9,7 +9,7 @@ from mcp.types import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_
 
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
-from server.debate.rules.advance import CallerCode
+from server.debate.rules.caller_code import CallerCode
 from server.mcp import tasks
 from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
@@ -39,7 +39,7 @@ async def test_a_run_is_a_task_whose_result_is_that_of_the_call(open_modern: Ope
     assert begun["resultType"] == "task"
     assert not begun.keys() & {"result", "error", "inputRequests", "requestState", "ttl", "pollInterval"}
     assert (working["status"], working["resultType"], working["ttlMs"]) == ("working", "complete", None)
-    assert re.fullmatch(r"Debate \w+: Waiting for .*, 0 of \d+\.", working["statusMessage"])
+    assert re.fullmatch(r"Debate \w+: Opening: waiting for .*\. 0 of \d+\.", working["statusMessage"])
     assert working["createdAt"] == begun["createdAt"] <= working["lastUpdatedAt"] <= done["lastUpdatedAt"]
     assert done["status"] == "completed"
     assert done["result"]["structuredContent"] == {**direct, "joined": False}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
     saw = run_client("client.mjs", tmp_path)
 
     assert saw["tools"] == [*TOOLS]
-    assert saw["rounds"] == ["opening", "rebuttal", "verdict"]
+    assert saw["rounds"] == ["answer", "review", "report"]
     assert saw["reports"] > 0
     assert saw["outcome"] == "leaning"
     assert saw["same"] is True
@@ -69,6 +70,6 @@ def test_a_typescript_client_lends_its_model_and_its_person_writes(tmp_path: Pat
     [failure] = saw["failures"]
     assert failure.startswith("Ben: client: the person at the client refused to have its model asked. ")
     assert failure.endswith('It said: "MCP error -1: User rejected sampling request" (refused)')
-    assert saw["cost"].startswith(f"{saw['asked'] - 1} calls, tokens unknown, price unknown.")
+    assert re.match(rf"{saw['asked'] - 1} calls, .*price unknown\.", saw["cost"])
     assert saw["systems"] is True
     assert (saw["person"], saw["forms"], saw["written"]) == ("concluded", 2, 2)

@@ -41,7 +41,3 @@ def test_faults_on_purpose_change_no_price(inner: str) -> None:
     faulty, plain = OWN.find_price(f"faulty?model={inner}&failure=0.1"), OWN.find_price(inner)
 
     assert (faulty.input, faulty.output) == (plain.input, plain.output)
-
-
-def test_a_faulty_model_of_no_sense_has_no_price() -> None:
-    assert PriceTable().find_price("faulty?failure=0.1").input == ""

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from mcp.types import ElicitRequestFormParams, ElicitResult
 
-from benchmarks.stub import StubRequest, encode_response
 from server.models.model_servers import (
-    FoundModel,
-    FoundServer,
+    ModelServer,
+    ServedModel,
     choose_models,
     choose_pair,
     find_servers,
@@ -19,6 +18,7 @@ from server.models.windows import WindowTable
 from tests.support.client_calls import call, expect_tool_error
 from tests.support.fixed_answers import serve_answer
 from tests.support.ollama import Ollama
+from tests.support.provider.stub import StubRequest, encode_response
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N23")]
 
@@ -41,14 +41,14 @@ async def ollama(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ollama]:
         yield server
 
 
-async def find() -> dict[str, tuple[FoundModel, ...]]:
+async def find() -> dict[str, tuple[ServedModel, ...]]:
     return {server.title: server.models for server in await find_servers(WindowTable())}
 
 
 async def test_ollama_is_found_with_the_models_that_talk_and_their_windows(ollama: Ollama) -> None:
     assert await find() == {
         "Ollama": tuple(
-            FoundModel(f"ollama/{name}", 40_960) for name in ("llama3.3:8b", "llama3.3:70b", "qwen3:8b")
+            ServedModel(f"ollama/{name}", 40_960) for name in ("llama3.3:8b", "llama3.3:70b", "qwen3:8b")
         )
     }
     assert ollama.requests == []  # none was asked to talk
@@ -61,7 +61,7 @@ async def test_servers_that_speak_openai_are_found_with_the_windows_that_they_li
     listed = {"data": [{"id": "qwen/qwen3-8b", "max_model_len": 32_768}, {"id": "text-embedding-nomic"}]}
     async with serve_answer(encode_response(200, listed), asked) as address:
         monkeypatch.setenv("LMSTUDIO_API_BASE", f"{address}/v1")
-        assert await find() == {"LM Studio": (FoundModel("lmstudio/qwen/qwen3-8b", 32_768),)}
+        assert await find() == {"LM Studio": (ServedModel("lmstudio/qwen/qwen3-8b", 32_768),)}
     assert {request.path for request in asked} == {"/v1/models"}
 
 
@@ -114,8 +114,8 @@ def test_models_that_do_not_talk_are_left_out(row: dict[str, Any], names: list[s
     ],
 )
 def test_two_models_of_different_families_are_proposed(names: list[str], pair: tuple[str, ...]) -> None:
-    models = tuple(FoundModel(name, 0) for name in names)
-    assert choose_pair([FoundServer("", "", models[:1]), FoundServer("", "", models[1:])]) == pair
+    models = tuple(ServedModel(name, 0) for name in names)
+    assert choose_pair([ModelServer("", "", models[:1]), ModelServer("", "", models[1:])]) == pair
 
 
 @pytest.mark.usefixtures("ollama")

@@ -10,29 +10,11 @@ from server.models import ModelError, registry, watch_nothing
 from server.models.fakes.chaos import Chaos
 from server.models.fakes.scripted import ScriptedModel
 from server.models.local import model as local
-from server.models.local.model import LocalModel
 from server.models.providers.litellm import import_litellm
 from server.models.resilience import Guard, GuardedModel
 from tests.contract.model import build_argument_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("A4")]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("scripted", ScriptedModel),
-        ("scripted?delay=0.2", ScriptedModel),
-        ("local", LocalModel),
-        ("openai/gpt-5.6-terra", GuardedModel),
-        ("ollama/llama3.3:70b", GuardedModel),
-    ],
-)
-def test_a_name_leads_to_one_model(name: str, kind: type) -> None:
-    models = registry.ModelRegistry()
-
-    assert isinstance(models.get(name), kind)
-    assert models.get(name) is models.get(name)
 
 
 def test_an_object_of_your_own_goes_by_any_name_and_needs_no_key() -> None:
@@ -120,13 +102,13 @@ def test_what_litellm_asks_may_wait_for_its_turn_as_long_as_it_may_take() -> Non
 
 
 def test_configured_models_come_first() -> None:
-    assert registry.find_default_models(("a/b", "c/d"), {"OPENAI_API_KEY": "k"}) == ("a/b", "c/d")
+    assert registry.choose_default_models(("a/b", "c/d"), {"OPENAI_API_KEY": "k"}) == ("a/b", "c/d")
 
 
 def test_keys_bring_one_model_of_each_family() -> None:
     environ = {"XAI_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "k", "GROQ_API_KEY": "k", "OPENAI_API_KEY": ""}
 
-    chosen = registry.find_default_models((), environ)
+    chosen = registry.choose_default_models((), environ)
 
     assert [registry.family(name) for name in chosen] == ["anthropic", "xai", "qwen"]
 
@@ -134,7 +116,7 @@ def test_keys_bring_one_model_of_each_family() -> None:
 @pytest.mark.local
 @pytest.mark.skipif(not local.is_available(), reason="the embedded model is not installed")
 def test_without_keys_the_embedded_model_is_taken() -> None:
-    assert registry.find_default_models((), {}) == ("local",)
+    assert registry.choose_default_models((), {}) == ("local",)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the cache cannot be moved by the environment")
@@ -142,7 +124,7 @@ def test_without_any_model_the_choices_are_listed(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     with pytest.raises(registry.NoModelError) as failure:
-        registry.find_default_models((), {})
+        registry.choose_default_models((), {})
 
     assert isinstance(failure.value, DebateError)
     for choice in (

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.stub import StubRequest, encode_response
-from server.models.providers.addresses import build_ollama_address, find_api_base
+from server.models.providers.addresses import build_ollama_address, read_api_base
 from server.models.providers.litellm import LitellmModel
 from server.models.windows import WindowTable, read_listed_window, read_ollama_window
 from tests.contract.model import build_argument_request, reply_in_time
 from tests.support.fixed_answers import serve_answer
 from tests.support.ollama import Ollama
+from tests.support.provider.stub import StubRequest, encode_response
 
 pytestmark = pytest.mark.requirement("N23")
 
@@ -165,7 +165,7 @@ def test_ollama_is_where_its_own_programs_look_for_it(
     monkeypatch.delenv("OLLAMA_API_BASE", raising=False)
     monkeypatch.setenv("OLLAMA_HOST", host)
 
-    assert build_ollama_address(host) == find_api_base("ollama/m") == address
+    assert build_ollama_address(host) == read_api_base("ollama/m") == address
 
 
 @pytest.mark.usefixtures("litellm_used")

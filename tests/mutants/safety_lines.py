@@ -44,8 +44,8 @@ class SafetyLine:
 SAFETY_LINES = {
     "accept answers to closed slots": SafetyLine(
         "server/engine/runner.py",
-        "if event and (call.round, call.slot_key) in accepted]",
-        "if event and (accepted or True)]",
+        "if event and (call.round, call.slot_key) in open_keys]",
+        "if event and (open_keys or True)]",
         f"{LEASES}::test_an_answer_that_another_process_recorded_first_is_dropped",
     ),
     "call models without a lease": SafetyLine(
@@ -61,9 +61,9 @@ SAFETY_LINES = {
         f"{DAILY}::test_a_retry_is_not_made_on_a_call_that_the_day_does_not_have",
     ),
     "forget what is reserved of the daily budget": SafetyLine(
-        "storage/sqlite/leases.py",
-        "from lease where requests > 0 and (until > ?2 or stream = ?3)",
-        "from lease where requests > 0 and stream = ?3",
+        "storage/spending.py",
+        """from lease where requests > 0 and (until > {TIME.format("$2")} or stream = $3)""",
+        "from lease where requests > 0 and stream = $3",
         SHARED_DAY,
     ),
     "say that a lost file holds what it took": SafetyLine(
@@ -80,8 +80,8 @@ SAFETY_LINES = {
     ),
     "spend what the verdict needs": SafetyLine(
         "server/debate/rules/budget.py",
-        "return Remaining(max(int((allowed - used) / per_call) - reserved, 0), ",
-        "return Remaining(max(int((allowed - used) / per_call), 0), ",
+        "return Remaining(max(int((maximum - used) / per_call) - reserved_calls, 0), ",
+        "return Remaining(max(int((maximum - used) / per_call), 0), ",
         LIMITS,
     ),
     "take an unknown price for zero": SafetyLine(
@@ -100,9 +100,9 @@ SAFETY_LINES = {
         "server/engine/database/leases.py", "if not is_gone(holder):", "if holder is None:", LEASE_LOSS
     ),
     "let two processes have one lease": SafetyLine(
-        "storage/sqlite/leases.py",
-        "where lease.holder = excluded.holder or lease.until <= ?4 ",
-        "where true or lease.until <= ?4 ",
+        "storage/leases.py",
+        "where lease.holder = excluded.holder or lease.until",
+        "where true or lease.until",
         f"{JOURNAL}::test_a_stream_has_one_holder_until_its_lease_runs_out",
     ),
     "append after another entry": SafetyLine(
@@ -113,7 +113,7 @@ SAFETY_LINES = {
     ),
     "accept a changed entry": SafetyLine(
         "storage/chain.py",
-        "if entry.hash != digest.hex():\n"
+        "if stored_hash != digest.hex():\n"
         "            raise DamagedStreamError(stream, number, CHANGED)\n        entries.append(entry)",
         "entries.append(entry)",
         "tests/storage/test_tampering.py",
@@ -140,18 +140,18 @@ SAFETY_LINES = {
         ECHO,
     ),
     "post to private addresses": SafetyLine(
-        "server/hooks/address_policy.py", "        and one.is_global\n", "", ADDRESSES
+        "server/hooks/address_policy.py", "        and each.is_global\n", "", ADDRESSES
     ),
     "post to multicast addresses": SafetyLine(
-        "server/hooks/address_policy.py", "        and not one.is_multicast\n", "", ADDRESSES
+        "server/hooks/address_policy.py", "        and not each.is_multicast\n", "", ADDRESSES
     ),
     "post through NAT64 to private addresses": SafetyLine(
         "server/hooks/address_policy.py", "if address in NAT64_PREFIX", "if False", ADDRESSES
     ),
     "post to metadata services at public addresses": SafetyLine(
         "server/hooks/address_policy.py",
-        "not any(one in network",
-        "True or not any(one in network",
+        "not any(each in network",
+        "True or not any(each in network",
         ADDRESSES,
     ),
     "post through 6to4 to private addresses": SafetyLine(
@@ -179,9 +179,9 @@ SAFETY_LINES = {
         "server/engine/runner.py", "and snapshot.is_own and not is_held", "and not is_held", FOREIGN
     ),
     "seal what was not recorded here": SafetyLine(
-        "server/engine/database/store.py",
-        "if self.signer is None or reached.is_foreign:",
-        "if self.signer is None:",
+        "server/engine/database/snapshots.py",
+        "return Origin(provenance.entries_elsewhere, provenance.adopted, self.is_foreign)",
+        "return Origin(provenance.entries_elsewhere, provenance.adopted)",
         FOREIGN,
     ),
     "learn from what others recorded": SafetyLine(
@@ -210,7 +210,7 @@ SAFETY_LINES = {
     ),
     "leave open what a revoked token has opened": SafetyLine(
         "server/http_server/open_requests.py",
-        "one.scope.cancel()",
+        "request.scope.cancel()",
         "pass",
         "tests/http_server/test_revocation.py::test_a_stream_without_a_token_ends_when_there_are_tokens",
     ),
@@ -221,14 +221,14 @@ SAFETY_LINES = {
         "tests/http_server/test_tokens.py::test_what_a_proxy_passes_on_is_served_only_with_a_token",
     ),
     "let those who read spend": SafetyLine(
-        "server/access/caller.py",
+        "server/caller.py",
         "return scope in self.scopes or",
         "return True or",
         "tests/access/test_two_owners.py::test_a_token_that_may_only_read_spends_and_changes_nothing",
     ),
     "seal every head alike": SafetyLine(
         "server/signing.py",
-        "% (stream.encode(), seq, digest, told.encode())",
+        "% (stream.encode(), seq, digest, origin_text.encode())",
         '% (b"", seq, b"", b"")',
         FOREIGN,
     ),
@@ -246,8 +246,8 @@ SAFETY_LINES = {
     ),
     "believe every statement": SafetyLine(
         "server/engine/receipts.py",
-        "require(not where,",
-        "require(True or where,",
+        "require(not place,",
+        "require(True or place,",
         f"{VERIFICATION}::test_a_receipt_that_says_something_else_is_found_though_the_key_is_right",
     ),
     "take every key for the one given": SafetyLine(
@@ -264,14 +264,14 @@ SAFETY_LINES = {
     ),
     "tell of the forks of other owners": SafetyLine(
         "server/engine/database/store.py",
-        "return await self.journal.find_family(root, owner=self.owner)",
-        "return await self.journal.find_family(root)",
+        "return await self.storage.lists.find_family(root, owner=self.owner)",
+        "return await self.storage.lists.find_family(root)",
         "tests/engine/test_families.py::test_to_each_owner_the_forks_of_another_are_not_there",
     ),
     "let revoked tokens live on in a copy": SafetyLine(
         "server/upkeep/copy.py",
-        "elif known and token.revoked_at and not known.revoked_at:",
-        "elif known and token.revoked_at and known.revoked_at == token:",
+        "elif token_in_target and token.revoked_at and not token_in_target.revoked_at:",
+        "elif token_in_target and token.revoked_at and token_in_target.revoked_at == token:",
         "tests/upkeep/test_copy.py::test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two",
     ),
     "find debates by tags that were taken away": SafetyLine(
@@ -282,7 +282,7 @@ SAFETY_LINES = {
     ),
     "let in to the pages who has no token": SafetyLine(
         "server/web/site/access.py",
-        'if not compare_digest(first.encode(errors="replace"), self.token.encode()):',
+        'if not compare_digest(token.encode(errors="replace"), self.token.encode()):',
         "if not self.token:",
         f"{ACCESS}::test_no_address_answers_without_the_token",
     ),

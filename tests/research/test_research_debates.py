@@ -138,7 +138,7 @@ async def test_a_debater_looks_things_up_where_the_settings_allow_it(open_modern
 @pytest.mark.anyio
 async def test_disallowed_tools_are_refused_before_the_debate(open_modern: Any) -> None:
     debaters = [{"name": "A1", "stance": "x", "tools": ["notes"]}, {"name": "B1", "stance": "y"}]
-    led = {"options": {"moderator": {"tools": ["notes/die"]}}}
+    led = {"format": "verdict", "options": {"moderator": {"tools": ["notes/die"]}}}
     async with open_modern(research={"notes": build_server_config("bad", tools=["pid", "big"])}) as client:
         for asked, expected in (
             ({"debaters": debaters}, "is not for debaters"),

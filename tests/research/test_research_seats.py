@@ -105,5 +105,5 @@ async def test_servers_that_are_not_configured_are_refused_for_every_seat(
     open_modern: Any, seat: str
 ) -> None:
     async with open_modern(research={"notes": build_server_config("bad")}) as client:
-        asked = {"question": QUESTION, "options": {seat: {"tools": ["books"]}}}
+        asked = {"question": QUESTION, "format": "verdict", "options": {seat: {"tools": ["books"]}}}
         assert "'books'. Configured: notes." in await expect_tool_error(client, "start_debate", **asked)

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from storage.contract.journal import Journal
-from tests.contract.journal_helpers import open_any_journal
+from storage.storage import Storage
+from tests.contract.journal_helpers import open_any_storage
 
 
 @pytest.fixture(
@@ -19,6 +19,6 @@ def any_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest_asyncio.fixture
-async def journal(any_database: str) -> AsyncIterator[Journal]:
-    async with open_any_journal(any_database) as opened:
+async def storage(any_database: str) -> AsyncIterator[Storage]:
+    async with open_any_storage(any_database) as opened:
         yield opened

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from storage.contract.errors import StorageError
+from storage.errors import StorageError
 from storage.migrations import Migration
 from storage.sqlite import upgrade
 from storage.sqlite.migrations import MIGRATIONS
-from tests.contract.journal_helpers import append_entries, open_journal
+from tests.contract.journal_helpers import append_entries, open_storage
 from tests.support.patience import PATIENCE
 
 NAMES = [one.name for one in MIGRATIONS]
@@ -31,7 +31,7 @@ async def migrated(path: Path, *more: Migration) -> None:
 
 
 async def migrated_by(path: Path, migrations: Sequence[Migration]) -> None:
-    async with open_journal(path, migrations=migrations):
+    async with open_storage(path, migrations=migrations):
         pass
 
 
@@ -70,12 +70,12 @@ async def test_a_failing_migration_leaves_nothing_and_stays_pending(tmp_path: Pa
 
 async def test_an_older_release_goes_on_beside_what_a_newer_one_added(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    async with open_journal(path) as old, open_journal(path, migrations=[*MIGRATIONS, WORKS]) as new:
+    async with open_storage(path) as old, open_storage(path, migrations=[*MIGRATIONS, WORKS]) as new:
         await append_entries(old, "s", 0, {})
         await append_entries(new, "s", 1, {})
-        async with open_journal(path) as started_again:
+        async with open_storage(path) as started_again:
             await append_entries(started_again, "s", 2, {})
-        assert len(await new.read("s")) == 3
+        assert len(await new.journal.read("s")) == 3
 
 
 async def test_what_would_stop_an_older_release_waits_for_the_upgrade(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ async def test_what_would_stop_an_older_release_waits_for_the_upgrade(tmp_path: 
     await migrated(path)
     await migrated_by(path, newer)
     assert names(path) == [*NAMES, "works"]
-    async with open_journal(path) as old:
+    async with open_storage(path) as old:
         await old.probe(PATIENCE)
         assert await upgrade(path, migrations=newer) == ["ends"]
         with pytest.raises(StorageError, match=f"its schema {OWN + 2} is the oldest that may run"):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from storage.columns import separate_words
 from storage.similarity import MAX_SHARING, TITLES_AT_ONCE, SharedWords, compute_weight
-from storage.summaries import separate_words
 from storage.words import BEGINNING, FIRST_COMPARED_LENGTH, MAX_COMPARED_WORDS, Tokenizer
 
 pytestmark = pytest.mark.requirement("D18")
@@ -48,7 +48,9 @@ class Titles:
     async def read(self, numbers: Sequence[int]) -> list[Sequence[Any]]:
         self.reads.append(self.rounds)
         title = "The reservoir " * 200
-        return [(f"s{number}", number, title, "concluded", "{}", "", "", "") for number in numbers]
+        return [
+            (f"s{number}", number, title, "concluded", "{}", "", "", "", 1, b"", "", "") for number in numbers
+        ]
 
     async def count_rounds(self) -> None:
         while True:

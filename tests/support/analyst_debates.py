@@ -11,12 +11,12 @@ BOB, ADA = ("Bob", "wait"), ("Ada", "rewrite it")
 TEAM = [{"name": name, "stance": stance} for name, stance in (BOB, ADA)]
 TURNS = {
     "Bob": "Well. Costs doubled in 2024, says the audit. It may fail. Waiting is free.",
-    "Ada": "[1] Costs did not double. [attacks A 1.1]\n[2 value] Speed matters most.",
+    "Ada": "[1] Costs did not double. [attacks A1 1.1]\n[2 value] Speed matters most.",
     "later": "Nothing new.",
 }
 
 
-def build_claim(words: str, speaker: str = "A", **fields: Any) -> dict[str, Any]:
+def build_claim(words: str, speaker: str = "A1", **fields: Any) -> dict[str, Any]:
     usual = {"speaker": speaker, "words": words, "claim": f"So: {words}", "kind": "fact", "evidence": None}
     return usual | {"links": [], "same_as": []} | fields
 
@@ -53,4 +53,4 @@ def list_links(at: simulation.DebateSimulation, seat: str, point: int) -> list[s
 
 DOUBLED = build_claim("Costs doubled in 2024", evidence="the audit")
 FREE = build_claim("Waiting is free", kind="value")
-NOT_DOUBLED = build_claim("Costs did not double", "B", links=[build_link("attacks", "#1")])
+NOT_DOUBLED = build_claim("Costs did not double", "B1", links=[build_link("attacks", "#1")])

@@ -10,7 +10,7 @@ from typing import Any
 
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
-from server.debate.prompts.render import render
+from server.debate.machine.render import render
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
@@ -38,20 +38,20 @@ PLEA = {"name": "plea", "instruction": "Plead."}
 REPEATED = {"name": "rebuttal", "repeat_from": "opening", "limit": 2}
 ARGUED = {"name": "argumentation", "repeats": True}
 TURNED: dict[str, dict[str, Any]] = {
-    "second_opinion": {},
+    "advocates": {},
     "full": {},
     "verdict": {"speaking": "together"},
     "a tribunal": {"phases": ["opening", "cross_examination", PLEA, "verdict"]},
     "messages last": {"phases": ["opening", "cross_examination", "verdict"]},
     "a block": {"phases": ["opening", REPEATED, "verdict"]},
     "a vote between": {"phases": ["opening", "voting", "rebuttal", "verdict"]},
-    "a closing round": {"phases": ["opening", ARGUED, "verdict"], "closing_round": True, "max_rounds": 3},
+    "a closing round": {"phases": ["opening", ARGUED, "closing", "verdict"], "max_rounds": 3},
 }
 """Formats, with options, whose first and last rounds of talk are written together."""
 SEQUENTIAL: dict[str, dict[str, Any]] = {
     "one after the other": {},
     "handoff": {},
-    "second_opinion": {"speaking": "declared"},
+    "advocates": {"speaking": "declared"},
 }
 MARKER = "according to the audit"
 
@@ -157,7 +157,7 @@ def answer_talk(debate: Debate, call: Call, prompt: PromptText, speeches: dict[s
 
 
 def hold(
-    format_name: str = "second_opinion",
+    format_name: str = "advocates",
     *,
     judge: Judge,
     seed: int = 1,
@@ -168,7 +168,7 @@ def hold(
     max_rounds: int = 0,
     **options: Any,
 ) -> DebateSimulation:
-    """A debate to its end, with code words as labels. `sides`: which of the names debate, in that order.
+    """A debate to its end, with labels as drawn. `sides`: which of the names debate, in that order.
 
     `interrupted`: a debater whose first answer is empty, and who is asked again after a challenge.
     """

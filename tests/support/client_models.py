@@ -38,7 +38,7 @@ def answer_prompt(prompt: str) -> str:
     names = re.findall(r'"([^"]+)": percent', asked)
     share = {name: 70 if not index else 30 // (len(names) - 1) for index, name in enumerate(sorted(names))}
     if '"kind"' in asked:
-        return json.dumps({"kind": "yes_no", "positions": ["It holds", "It does not"], "assumption": ""})
+        return json.dumps({"kind": "yes_no", "positions": ["It holds", "It does not hold"], "assumption": ""})
     found = {
         "beliefs": share,
         "position": "It holds.",

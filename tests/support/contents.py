@@ -2,21 +2,21 @@
 
 from typing import Any
 
-from tests.contract.journal_helpers import open_any_journal
+from tests.contract.journal_helpers import open_any_storage
 
 
 async def read_all(database: str) -> dict[str, Any]:
-    async with open_any_journal(database) as journal:
-        streams, deleted = await journal.find_all_streams(), await journal.find_deleted_streams()
-        days = {day for one in (*streams, *deleted) for day in (await journal.read_summary(one)).spending}
+    async with open_any_storage(database) as storage:
+        streams, deleted = await storage.journal.list_streams(), await storage.tombstones.list_streams()
+        days = {day for one in (*streams, *deleted) for day in (await storage.summaries.read(one)).spending}
         return {
-            "entries": {stream: await journal.read_sealed(stream) for stream in streams},
-            "summaries": {one: await journal.read_summary(one) for one in (*streams, *deleted)},
-            "tombstones": {stream: await journal.find_tombstone(stream) for stream in deleted},
-            "texts": {stream: await journal.read_texts(stream) for stream in streams},
-            "words": {word: count for word, count in (await journal.count_words()).items() if count},
-            "judgments": await journal.read_judgments(),
-            "keys": await journal.read_keys(),
-            "tokens": await journal.read_tokens(),
-            "days": [(await journal.find_spending(day, now=0))[0] for day in sorted(days)],
+            "entries": {stream: await storage.journal.read_sealed(stream) for stream in streams},
+            "summaries": {one: await storage.summaries.read(one) for one in (*streams, *deleted)},
+            "tombstones": {stream: await storage.tombstones.find(stream) for stream in deleted},
+            "texts": {stream: await storage.texts.read(stream) for stream in streams},
+            "words": {word: count for word, count in (await storage.index.count()).items() if count},
+            "judgments": await storage.ledger.read(),
+            "keys": await storage.keys.read(),
+            "tokens": await storage.tokens.read(),
+            "days": [(await storage.spending.find(day, now=0))[0] for day in sorted(days)],
         }

@@ -13,7 +13,6 @@ from server.debate.facts.answers import (
     HandedOff,
     HandoffFailed,
     Lookup,
-    Observed,
     PredicateLost,
     PromptFunctionsLost,
     PromptsComputed,
@@ -22,7 +21,6 @@ from server.debate.facts.answers import (
 from server.debate.facts.beliefs import Agreed, Citation, Share, Weight, build_shares
 from server.debate.facts.causes import EndCause
 from server.debate.facts.events import (
-    Audited,
     Balloted,
     BlockEnded,
     Concluded,
@@ -44,6 +42,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import SeatPrompt
 from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
+from server.debate.seats.registry import SEATS
 from server.debate.state.debate import judge_seats
 from tests.support.simulation import (
     ProviderFailure,
@@ -78,7 +77,7 @@ SETUPS: dict[str, Opened] = {
         debaters=build_debaters(3),
         options={
             "phases": ["opening", "voting", "verdict"],
-            "voting": {"kind": "majority", "method": "schulze", "weights": {"judge 1": "3/2"}},
+            "voting": {"kind": "majority", "weights": {"judge 1": "3/2"}},
         },
     ),
     "framed": build_setup(format="handoff", options={"framing": True}),
@@ -165,11 +164,10 @@ def share_beliefs(opened: Opened, name: str) -> tuple[Share, ...]:
 
 
 def slot_events(opened: Opened, build: Build) -> list[st.SearchStrategy[Event]]:
-    officer = st.sampled_from(["moderator", "referee", "observer", "Proponent"])
+    officer = st.sampled_from(["moderator", "referee", *(seat.name for seat in SEATS), "Proponent"])
     return [
         build(RoundOpened, seat=officer, slot_index=st.just(0)),
         build(RoundClosed, seat=officer, slot_index=st.just(1)),
-        build(Audited, seat=officer, slot_index=st.just(0)),
         build(
             PositionsFramed,
             seat=st.just("framer"),
@@ -188,7 +186,7 @@ def slot_events(opened: Opened, build: Build) -> list[st.SearchStrategy[Event]]:
             moved_by=st.none() | st.builds(Citation, seat=any_seat_name(opened), round=ROUNDS),
         ),
         build(Judged, margin=st.integers(0, 3)),
-        build(Observed, seat=officer, slot_index=st.just(0)),
+        *(build(seat.fact, seat=officer, slot_index=st.just(0)) for seat in SEATS),
         build(Synthesized, text=st.just('{"result": "x"}'), slot_index=st.just(0)),
         build(Spoke, act=st.sampled_from(["argument", "question", "answer"])),
         build(Failed, cause=CAUSES, detail=st.just("x")),

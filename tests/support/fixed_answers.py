@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from benchmarks.stub import StubRequest, read_request
+from tests.support.provider.stub import StubRequest, read_request
 
 
 @asynccontextmanager

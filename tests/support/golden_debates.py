@@ -8,9 +8,10 @@ from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.setup.opened import Opened
 from storage.canonical import encode_canonical, genesis_hash, link_hash
-from tests.support.golden_plays.ballots import play_alike, play_ballots, play_hollow, play_skipped
+from tests.support.golden_plays.advice import play_advice
+from tests.support.golden_plays.ballots import play_alike, play_ballots, play_hollow
 from tests.support.golden_plays.earlier import play_recalled
-from tests.support.golden_plays.evidence import play_digested, play_extracted, play_observed
+from tests.support.golden_plays.evidence import play_digested, play_extracted, play_observed, play_read
 from tests.support.golden_plays.formats import (
     play_blocks,
     play_default_plan,
@@ -51,16 +52,17 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "oxford": play_oxford,
         "blocks": play_blocks,
         "observed": play_observed,
+        "read": play_read,
         "extracted": play_extracted,
         "digested": play_digested,
         "messages": play_messages,
         "hollow": play_hollow,
         "ballots": play_ballots,
         "alike": play_alike,
-        "skipped": play_skipped,
         "mirrored": play_mirrored,
         "without_mirror": play_without_mirror,
         "recalled": play_recalled,
+        "advice": play_advice,
         "positions": play_positions,
     },
     "_interventions": {"steered": play_interventions, "held": play_breakpoints, "forked": play_fork},

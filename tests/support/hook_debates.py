@@ -1,13 +1,10 @@
 """A debate manager with hooks, and debates to run with it."""
 
 import json
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-
-import anyio
 
 from server.compose import open_manager
 from server.debate.commands.requests import DebaterInput
@@ -20,34 +17,12 @@ from server.models import Model, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from server.settings import Settings
-from server.startup import open_journal
+from server.startup import open_storage
 from tests.support.paths import find_folder
-from tests.support.patience import PATIENCE
 from tests.support.processes.webhook_receiver import SECRET
 
 ENVIRON = {"HOOK_SECRET": SECRET}
 ACTOR = "test"
-
-
-class LogLines(logging.Handler):
-    """Collects log lines and lets a test wait for one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[str] = []
-        self.arrival = anyio.Event()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
-        self.arrival.set()
-
-    async def wait_for(self, text: str, count: int = 1) -> str:
-        """Wait until `count` lines contain `text`; returns the last of them."""
-        with anyio.fail_after(PATIENCE):
-            while len(found := [line for line in self.messages if text in line]) < count:
-                self.arrival = anyio.Event()
-                await self.arrival.wait()
-        return found[-1] if found else ""
 
 
 def webhook(url: str, **fields: Any) -> dict[str, Any]:
@@ -92,13 +67,13 @@ async def open_retrying_hooks(
     """Open a manager with given delays between delivery attempts. `fields` as in `write_hooks_file`."""
     config = load_hooks_config(str(write_hooks_file(find_folder(database), *hooks, **fields)), ENVIRON)
     async with (
-        open_journal(Settings(db=database), lambda: clock().timestamp()) as journal,
+        open_storage(Settings(db=database), lambda: clock().timestamp()) as storage,
         DebateManager(
-            journal,
+            storage,
             SetupPlanner(ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON),
             clock=clock,
         ) as manager,
-        run_hooks(config, manager, journal.outbox, retry_delays=retry_delays, resolver=resolver),
+        run_hooks(config, manager, storage.outbox, retry_delays=retry_delays, resolver=resolver),
     ):
         yield manager
 

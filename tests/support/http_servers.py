@@ -21,12 +21,12 @@ from server.compose import open_manager
 from server.engine.debates import DebateManager
 from server.http_server.application import Service
 from server.http_server.authentication import Accounts
-from server.http_server.connections import MAX_CONNECTIONS, BoundedProtocol
 from server.http_server.gate import Place
 from server.http_server.serving import HttpServer, open_listener
 from server.models import Model
 from server.settings import Settings
-from storage.contract.journal import Journal
+from server.web.connections import MAX_CONNECTIONS, BoundedProtocol
+from storage.storage import Storage
 from tests.support.patience import PATIENCE, START_PATIENCE
 
 MODERN = "2026-07-28"
@@ -70,16 +70,16 @@ async def serve_http(
     default: str = "scripted",
     is_stateless: bool = False,
     protocol: type[BoundedProtocol] = BoundedProtocol,
-    journal: Journal | None = None,
+    storage: Storage | None = None,
     recover: bool = False,
     most_connections: int = MAX_CONNECTIONS,
     **settings: Any,
 ) -> AsyncIterator[Running]:
     chosen = Settings(db=database, models=tuple(filter(None, [default])), **settings)
-    async with open_manager(chosen, models, environ={}, recover=recover, journal=journal) as manager:
+    async with open_manager(chosen, models, environ={}, recover=recover, storage=storage) as manager:
         with open_listener(Place("127.0.0.1", 0)) as listener:
             place = Place("127.0.0.1", listener.getsockname()[1])
-            accounts = Accounts(chosen, manager.store.journal, place, most_connections)
+            accounts = Accounts(chosen, manager.store.storage, place, most_connections)
             service = Service(manager, chosen, accounts, is_stateless=is_stateless)
             server = HttpServer(service, chosen.drain_seconds, protocol)
             async with service.run(), anyio.create_task_group() as tasks:

@@ -64,6 +64,21 @@ def find_imports(path: Path) -> Iterator[str]:
                 yield name
 
 
+def find_imports_at_start(path: Path) -> Iterator[str]:
+    """The names of the modules that are imported with a file, and not only when they are needed."""
+    for node in parse_module(path).body:
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(name), names=names):
+                yield name
+                yield from (f"{name}.{alias.name}" for alias in names)
+
+
+def is_of(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
 @cache
 def imports_by_package() -> dict[str, set[str]]:
     """The modules that the files of each unit import."""

@@ -16,13 +16,12 @@ from tests.support.planted_effects import JUDGES, STANCES, Planted, describe_deb
 from tests.support.polling import wait_before_next_poll
 
 DEBATERS = {name: f"{name.lower()}/m" for name in STANCES}
-RESERVE = ["phi-4/r", "gemini/r"]
 SPLIT = {JUDGES[0]: {"build it": 6.0}, JUDGES[1]: {"buy it": 6.0}}
 
 
 @asynccontextmanager
 async def engine(database: Path, planted: Planted, **settings: Any) -> AsyncIterator[DebateManager]:
-    models = planted.build_models(DEBATERS, [*JUDGES, *RESERVE])
+    models = planted.build_models(DEBATERS, JUDGES)
     async with open_engine(database, models, default="ada/m", **settings) as manager:
         yield manager
 

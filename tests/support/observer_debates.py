@@ -9,7 +9,7 @@ TEAM = [{"name": name, "stance": stance} for name, stance in (BOB, ADA)]
 
 
 def allege(**fields: Any) -> dict[str, Any]:
-    usual = {"pattern": "ad hominem", "speaker": "B", "words": "", "of": None, "original_words": None}
+    usual = {"pattern": "ad hominem", "speaker": "B1", "words": "", "of": None, "original_words": None}
     return {**usual, "why": "It goes against him.", **fields}
 
 

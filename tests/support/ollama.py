@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks.completions import generate_finding, generate_prose
-from benchmarks.stub import encode_response, read_request
+from tests.support.provider.completions import generate_finding, generate_prose
+from tests.support.provider.stub import encode_response, read_request
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_NUM_CTX = 4096  # what Ollama reads of a prompt unless it is asked for more
@@ -18,6 +18,7 @@ class Ollama:
     context_length: int = 2050  # of the model
     parameters: str = ""  # of its Modelfile
     limit: int = 0  # what it reads at most, whatever it says and is asked for; 0 for none
+    thought: str = ""  # what it thinks aloud before an answer
     port: int = 0
     models: tuple[str, ...] = ()  # that it lists
     missing: set[str] = field(default_factory=set)  # models that it does not have
@@ -79,6 +80,10 @@ class Ollama:
         is_asked_for_beliefs = "You are a judge" in prompt or "A private ballot" in prompt
         seen = prompt[-read * CHARACTERS_PER_TOKEN :]
         text = generate_finding(seen) if is_asked_for_beliefs else generate_prose(seen, 400)
-        counts = {"prompt_eval_count": read, "eval_count": len(text) // CHARACTERS_PER_TOKEN}
-        said = {"message": {"role": "assistant", "content": text}} if messages else {"response": text}
+        written = (len(self.thought) + len(text)) // CHARACTERS_PER_TOKEN
+        counts = {"prompt_eval_count": read, "eval_count": written}
+        thought = {"thinking": self.thought} if self.thought else {}
+        said = (
+            {"message": {"role": "assistant", "content": text, **thought}} if messages else {"response": text}
+        )
         return {"model": body["model"], "done": True, "done_reason": "stop"} | said | counts

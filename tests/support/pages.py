@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import anyio
 
-from server.debate.facts.events import Recorded, load
+from server.debate.facts.events import Recorded
+from server.debate.machine.kinds import load
 from server.debate.machine.transitions import replay
 from server.debate.views.catalog import ViewSource
 from server.engine.debates import DebateManager
@@ -18,7 +19,7 @@ from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.web.page import build_page
 from server.web.record import Data
 from server.web.sources import load_debate_data
-from storage.contract.streams import Entry
+from storage.streams import Entry
 from tests.support.engines import open_engine, run_debate
 from tests.support.paths import GOLDEN
 

@@ -75,7 +75,7 @@ def describe_debate(sides: int = 2, judges: list[str] | None = None, **options: 
     names = list(STANCES)[:sides]
     return {
         "question": "What to do?",
-        "format": "second_opinion",
+        "format": "advocates",
         "debaters": [{"name": name, "stance": STANCES[name], "model": f"{name.lower()}/m"} for name in names],
         "options": {"ballots": "none", "judges": {"models": judges or JUDGES}, **options},
     }

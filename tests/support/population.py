@@ -11,11 +11,13 @@ import re
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from string import ascii_uppercase
 from typing import Any
 
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 
+_ANSWER = re.compile(r"^\[(\w+)\]\n> .*\n> Value: (\w)", re.MULTILINE)
 _NUMBER = re.compile(r"\bQ(\d+)-(\d+)\b")
 
 
@@ -73,6 +75,8 @@ class Population:
         found = _NUMBER.search(summary.question)
         assert found
         question = f"{found[1]}-{found[2]}"
+        if summary.task in ("advice", "review", "exchange", "report"):
+            return json.dumps(self.advise(name, request, question))
         if summary.task not in ("ballot", "judgment"):
             return "[1] It follows from what is known, and nothing that was said against it holds."
         if name not in self.models:
@@ -89,6 +93,23 @@ class Population:
         text = {"winner": label, "verdict": "It is better supported.", "reasoning": "Its points stand."}
         ballot = {"position": "It is better supported.", "would_check": "The source.", "moved_by": None}
         return json.dumps({"beliefs": beliefs, **(text if summary.task == "judgment" else ballot)})
+
+    def advise(self, name: str, request: Request, question: str) -> dict[str, Any]:
+        """As in a blind ballot, and after reading others as a judge; argued with, it keeps its advice."""
+        summary = request.prompt.summary
+        luck = draw("alone", name, question, str(request.seed))
+        is_blind = summary.task == "advice"
+        choice = self.answer_alone(name, question, luck) if is_blind else self.judge(name, question)
+        letter = ascii_uppercase[choice]
+        shown = _ANSWER.findall(request.prompt.messages[-1].content)
+        groups = [
+            [label for label, value in shown if value == option] for option in {one for _, one in shown}
+        ]
+        said = {"recommendation": f"{letter}: it follows.", "because": "It is known.", "probability": 70}
+        followed = {"follows": [label for label, value in shown if value == letter], "groups": groups}
+        return (
+            said | {"value": letter, "errors": [], "missing": []} | (followed if shown else {"follows": []})
+        )
 
 
 def draw(*parts: str) -> float:

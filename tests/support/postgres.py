@@ -19,8 +19,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from storage.postgres import PostgresJournal
-
 ACCOUNT = "nobody"
 """Who runs the server where the tests run as root, which it refuses."""
 
@@ -195,7 +193,9 @@ def start_shared_server() -> Server:
 
 
 async def open_and_close(address: str) -> None:
-    await (await PostgresJournal.open(address)).close()
+    from storage.postgres import PostgresStorage  # noqa: PLC0415  (it may be missing)
+
+    await (await PostgresStorage.open(address)).close()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import re
 
 from server.debate.facts.interventions import NoteAdded
-from server.debate.prompts.render import render
+from server.debate.machine.render import render
 from server.debate.rules.calls import Call
 from tests.support.simulation import DebateSimulation, ScriptAnswer, default_script, render_prompt_text
 
@@ -29,7 +29,7 @@ def render_prompts(at: DebateSimulation) -> list[str]:
 
 def blocks(prompt_text: str) -> list[str]:
     """The turns and notes of a prompt, in its order, as (heading, first quoted line)."""
-    return re.findall(r"^\[(?:[A-Z] \d\.1|note to everybody)\]\n> (.*)$", prompt_text, re.MULTILINE)
+    return re.findall(r"^\[(?:[A-Z]1 \d\.1|note to everybody)\]\n> (.*)$", prompt_text, re.MULTILINE)
 
 
 def malformed_first_reply(call: Call) -> ScriptAnswer:

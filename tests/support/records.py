@@ -55,7 +55,7 @@ def build_export(
 def play_records() -> dict[str, Bodies]:
     """Records of every format, and those of the golden journals."""
     played = {name: simulate(label_positions(setup)).play_on().events for name, setup in SETUPS.items()}
-    kept = {name: play() for journal in JOURNALS.values() for name, play in journal.items()}
+    kept = {name: play() for storage in JOURNALS.values() for name, play in storage.items()}
     return {name: build_bodies(events) for name, events in {**played, **kept}.items()}
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from server.debate.facts.answers import Pattern
+from server.debate.seats.observer import Pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from server.mcp.server import build_server
 from server.models import Model
 from server.settings import ResearchServer, Settings
 from server.startup import DATABASE_PATIENCE
-from tests.support.hook_debates import LogLines
+from tests.support.log_lines import LogLines
 
 Cli = Callable[..., Result]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
 from typing import Any, Self
 
-from server.debate.ballots.similarity import build_measured, list_round_ballots
+from server.debate.ballots.similarity import build_measurement, list_round_ballots
 from server.debate.commands.forks.fork import fork as build_fork
 from server.debate.commands.requests import ChangesInput, DebateRequest
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
@@ -19,15 +20,16 @@ from server.debate.facts.setup.seats import Debater
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
 from server.debate.machine.decide import Ask, Over, Record, Wait, decide, status
+from server.debate.machine.interpret import interpret
+from server.debate.machine.render import render
 from server.debate.machine.transitions import apply, replay
 from server.debate.prompts.prompt import Prompt
-from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply, build_failure
-from server.debate.replies.interpret import interpret
-from server.debate.rules.advance import CallerCode, PromptFunction, TerminateWhen
 from server.debate.rules.budget import NO_ELAPSED_TIME
-from server.debate.rules.calls import Call, acceptable_slots, build_call
+from server.debate.rules.caller_code import CallerCode, PromptFunction, TerminateWhen
+from server.debate.rules.calls import Call, acceptable_slots, build_call, pending_calls
 from server.debate.rules.escalation import Mirror, build_mirror_held, build_mirror_setup
+from server.debate.seats.registry import name_task
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import label_debaters, side_labels
 from server.debate.views.rounds import build_analysis
@@ -39,6 +41,9 @@ LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """Every character that `str.splitlines` splits at."""
 
 QUESTION = "Should a small team write its own scheduler?"
+
+ARGUED_FORMATS = [name for name, row in FORMATS.items() if not row.is_advice]
+"""Those whose debaters argue for stances."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ def build_usage(model: str = "scripted", cost: str = "0.001") -> Usage:
     return Usage(model=model, input_tokens=100, cached_tokens=60, output_tokens=20, cost_usd=cost)
 
 
-def render_finding(winner: Any = "A", margin: Any = 2, **fields: Any) -> str:
+def render_finding(winner: Any = "A1", margin: Any = 2, **fields: Any) -> str:
     """A judge's reply as requested."""
     defaults = {"reasoning": "Costs were never answered.", "verdict": "It is not worth it."}
     return json.dumps({**defaults, "winner": winner, "margin": margin, **fields})
@@ -90,14 +95,15 @@ def default_script(call: Call) -> ScriptAnswer:
     data: dict[str, Any] = {
         "framing": {"kind": "yes_no", "positions": ["Write it", "Do not write it"], "assumption": ""},
         "judgment": json.loads(render_finding()),
-        "message": {"to": "B" if call.seat in FIRST_DEBATERS else "A", "kind": "question", "text": text},
-        "ballot": build_ballot("A"),
-        "opening": {"next_speakers": ["A", "B"], "briefing": None, "new_angle": None, "done": False},
+        "message": {"to": "B1" if call.seat in FIRST_DEBATERS else "A1", "kind": "question", "text": text},
+        "ballot": build_ballot("A1"),
+        "opening": {"next_speakers": ["A1", "B1"], "briefing": None, "new_angle": None, "done": False},
         "closing": {"summary": f"So far {call.round}.", "status": "CONTINUE", "decision": ""},
         "observation": {"marks": []},
         "deliverable": {"result": "It is not worth it."},
     }
-    return json.dumps(data[call.task]) if call.task in data else text
+    task = name_task(call)
+    return json.dumps(data[task]) if task in data else text
 
 
 def judge_script(answers: dict[tuple[str, int], ScriptAnswer]) -> Script:
@@ -109,9 +115,10 @@ def task_script(answers: dict[str, Any], fallback: Script = default_script) -> S
     """As `default_script`, with given replies by task: a text, data, or a function of the call."""
 
     def script(call: Call) -> ScriptAnswer:
-        if call.task not in answers:
+        task = name_task(call)
+        if task not in answers:
             return fallback(call)
-        answer = answers[call.task]
+        answer = answers[task]
         answer = answer(call) if callable(answer) else answer
         return answer if isinstance(answer, str | ProviderFailure | Reply) else json.dumps(answer)
 
@@ -126,20 +133,26 @@ def build_request(**fields: Any) -> DebateRequest:
         "effort": "quick",
         **(given if isinstance(given, dict) else given.model_dump(exclude_unset=True)),
     }
-    return DebateRequest.model_validate({"question": QUESTION, **fields, "options": options})
+    asked = {"question": QUESTION, "format": "advocates", **fields, "options": options}
+    return DebateRequest.model_validate(asked)
 
 
 def build_setup(models: Sequence[str] = ("scripted",), seed: int = 7, **fields: Any) -> Opened:
-    """A setup whose positions are labelled A, B …: scripts and prompts are easier to read than with code words."""
+    """A setup whose positions are labelled A1, B1 …: prompts are easier to read than with labels that are drawn."""
     return letter_positions(open_debate(build_request(**fields), models=models, seed=seed))
 
 
 def letter_positions(opened: Opened) -> Opened:
-    return opened.model_copy(update={"labels": tuple(ascii_uppercase[: len(opened.debaters)])})
+    if opened.answering:
+        return opened
+    labels = tuple(f"{letter}1" for letter in ascii_uppercase[: len(opened.debaters)])
+    return opened.model_copy(update={"labels": labels})
 
 
 def label_positions(opened: Opened) -> Opened:
-    """The setup with the code words that `open_debate` draws."""
+    """The setup with the labels that `open_debate` draws. Those of advisors are as opened."""
+    if opened.answering:
+        return opened
     return opened.model_copy(update={"labels": label_debaters(opened, opened.debaters)})
 
 
@@ -155,7 +168,11 @@ def replace_debaters(opened: Opened, *seats: Debater) -> Opened:
 def use_labels(debate: Debate, call: Call, text: str) -> str:
     """A reply in JSON with the labels that its prompt shows: scripts name sides by letter, whatever the reading."""
     labels = list(side_labels(debate, call.reading).values())
-    letters = {chr(ord("A") + index): label for index, label in enumerate(labels)}
+    letters = {
+        f"{letter}{digit}": label
+        for letter, label in zip(ascii_uppercase, labels, strict=False)
+        for digit in ("", "1")
+    }
 
     def translate(value: Any) -> Any:
         return letters.get(value, value) if isinstance(value, str) else value
@@ -211,7 +228,7 @@ class DebateSimulation:
         """How alike positions are, by the words that they share."""
         ballots = list_round_ballots(self.debate)
         vectors = [count_words(ballot.position) for ballot in ballots]
-        return build_measured(self.debate, call.seen, ballots, vectors, build_usage(call.model))
+        return build_measurement(self.debate, call.seen, ballots, vectors, build_usage(call.model))
 
     def step(self) -> bool:
         """Carry out the next decision. False if the debate waits or has ended."""
@@ -260,6 +277,10 @@ class DebateSimulation:
     def pending_calls(self) -> tuple[Call, ...]:
         step = decide(self.debate, CallerCode(self.terminate_when, self.prompt_functions))
         return step.calls if isinstance(step, Ask) else ()
+
+    def due_calls(self) -> tuple[Call, ...]:
+        """Those of seats that are written by hand, too."""
+        return pending_calls(self.debate)
 
     def intervene(self, action: str, **wish: Any) -> str:
         """Record an intervention; return the sentence that says when it takes effect."""

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 from random import SystemRandom
 from statistics import median
@@ -17,6 +18,10 @@ from typing import Any
 
 import pytest
 from hypothesis import settings, strategies
+
+from server.optional import PURPOSES
+from tests.support.import_graph import TOP_LEVEL_PACKAGES, find_imports_at_start, is_of
+from tests.support.paths import ROOT
 
 TESTS = Path(__file__).parents[1]
 
@@ -35,6 +40,12 @@ IDLE_LOOP = 0.007
 """Seconds of CPU that `measure_cpu_slowness` spends on an idle machine."""
 
 FEW_EXAMPLES, MANY_EXAMPLES = 25, 150
+
+settings.register_profile("fast", derandomize=True, max_examples=FEW_EXAMPLES, deadline=None, database=None)
+settings.register_profile("full", max_examples=MANY_EXAMPLES, print_blob=True, deadline=None, database=None)
+settings.load_profile(
+    "fast"
+)  # for what the conftest of a folder that is named imports before `pytest_configure`
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,9 +68,6 @@ def pytest_configure(config: pytest.Config) -> None:
     elif not config.option.markexpr and not is_anything_named:
         config.option.markexpr = FAST
 
-    common = {"deadline": None, "database": None}
-    settings.register_profile("fast", derandomize=True, max_examples=FEW_EXAMPLES, **common)
-    settings.register_profile("full", max_examples=MANY_EXAMPLES, print_blob=True, **common)
     is_search = config.option.markexpr == EVERYTHING
     settings.load_profile("full" if is_search else "fast")
     if is_search and config.option.hypothesis_seed is None:
@@ -68,7 +76,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Importing what will not run would cost a third of the fast suite's time."""
-    return True if config.option.markexpr == FAST and is_in_full_folder(collection_path) else None
+    is_left_out = config.option.markexpr == FAST and is_in_full_folder(collection_path)
+    is_file = collection_path.suffix == ".py"
+    return (
+        True
+        if is_left_out or (MISSING and is_file and MISSING & find_needed_packages(collection_path))
+        else None
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -76,6 +90,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_in_full_folder(item.path):
             item.add_marker("full")
+    if MISSING:
+        is_needed = {
+            item: any({*mark.args} & MISSING for mark in item.iter_markers("needs")) for item in items
+        }
+        items[:] = [item for item in items if not is_needed[item]]
 
 
 def pytest_collection_finish() -> None:
@@ -87,6 +106,33 @@ def pytest_collection_finish() -> None:
 
 def is_in_full_folder(path: Path) -> bool:
     return any(path.is_relative_to(TESTS / folder) for folder in FULL_FOLDERS)
+
+
+# -- what may be missing -------------------------------------------------------------------------------------
+
+MISSING = {package for package in PURPOSES if find_spec(package) is None}
+"""Optional packages that are not there. Tests that import them at their start, and those marked so, are left out."""
+
+
+def find_needed_packages(path: Path) -> set[str]:
+    """The optional packages that are imported with a file of tests.
+
+    Our other code imports none of them at its start: tests/test_imports.py sees to it.
+    """
+    seen, left, needed = set[Path](), [path.relative_to(ROOT)], set[str]()
+    while left:
+        seen.add(one := left.pop())
+        for name in find_imports_at_start(one):
+            packages = {package for package in PURPOSES if is_of(name, package)}
+            file = Path(*name.split(".")).with_suffix(".py")
+            if (
+                (packages or not name.startswith(TOP_LEVEL_PACKAGES))
+                and file not in seen
+                and (ROOT / file).is_file()
+            ):
+                left.append(file)
+            needed |= packages
+    return needed
 
 
 # -- what it may cost ----------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ async def teach(
             readings = Reading(1, choice), Reading(2, choice)
             topics = (topic,) if topic else ()
             judgments.append(Judgment(f"{topic} item {number}", name, "a", readings, topics=topics))
-    await import_judgments(manager.store.journal, judgments, manager.store.name_ledger(owner))
+    await import_judgments(manager.store.storage.ledger, judgments, manager.store.name_ledger(owner))
 
 
 async def start(manager: DebateManager, debaters: Any = None, **team: Any) -> DebateSnapshot:

@@ -9,9 +9,9 @@ import anyio
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
-from benchmarks.stub import Stub
 from tests.support.collector import Collector
 from tests.support.patience import PATIENCE
+from tests.support.provider.stub import Stub
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N15", "N7")]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from benchmarks.stub import Stub
 from tests.support.collector import Collector, ReceivedSpan
 from tests.support.processes.served import Served, Start
+from tests.support.provider.stub import Stub
 
 pytestmark = [pytest.mark.requirement("N15")]
 

@@ -102,7 +102,7 @@ async def test_the_round_that_a_refused_fork_names_is_one_that_a_fork_can_begin_
 ) -> None:
     async with open_modern() as client:
         asked = {"question": "Ship it?", "debaters": SIDES, "run": True}
-        for form in ("second_opinion", "settle", "handoff"):
+        for form in ("advocates", "settle", "handoff"):
             debate_id = (await call(client, "start_debate", **asked, format=form))["debate_id"]
             told = await expect_tool_error(client, "fork_debate", debate_id=debate_id, at_round=99)
             found = re.search(r"[Pp]ass at_round=(\d+)(?:, or less)?\.$", told)

@@ -102,7 +102,7 @@ async def test_only_the_next_turn_has_its_prompt_and_a_judge_s_readings_are_told
 
 @pytest.mark.requirement("B3")
 async def test_a_caller_hands_over_where_models_call_a_function(open_modern: Any) -> None:
-    options = {"handoff": "tool", "limits": {"max_turns": 2}, "judges": {"both_orders": False}}
+    options = {"limits": {"max_turns": 2}, "judges": {"both_orders": False}}
     asked = {"question": "Ship it?", "format": "handoff", "debaters": SIDES, "options": options}
     async with open_modern() as client:
         step = await call(client, "start_debate", **asked, run=True)

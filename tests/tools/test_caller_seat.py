@@ -77,7 +77,8 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_modern: A
 async def test_what_the_caller_writes_is_counted_as_turns_and_not_as_calls(open_modern: Any) -> None:
     one = {"max_rounds": 1, "options": {"judges": {"models": ["caller"]}, "limits": {"max_calls": 1}}}
     async with open_modern() as client:
-        alone = await by_hand(client, await begun(client))
+        opened = await begun(client)
+        alone = await by_hand(client, opened)
         sides = [{**side, "stance": stance} for side, stance in zip(TWO, ("for", "against"), strict=True)]
         step = await run_debate(client, debaters=sides, format="verdict", **one)
         estimate = step["estimate"]
@@ -85,7 +86,8 @@ async def test_what_the_caller_writes_is_counted_as_turns_and_not_as_calls(open_
         usage = await read_view(client, step, "usage")
         progress = await read_view(client, step, "tasks")
 
-    assert alone["estimate"] == "Estimate: no calls, 10 turns of the caller."  # ballots of both, twice
+    assert opened["estimate"] == "Estimate: no calls, 10 turns of the caller."  # ballots of both, twice
+    assert alone["estimate"] == ""  # it has ended, and the cost says what it took
     assert alone["cost"] == "No calls, 10 turns of the caller."
     assert estimate.startswith("Estimate: 1 call, 3 turns of the caller, ")
     assert step["status"] == "concluded", step[

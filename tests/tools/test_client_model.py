@@ -80,7 +80,8 @@ async def test_a_whole_debate_is_written_by_the_clients_model(open_client: Any) 
     assert [*usage["models"]] == ["client/gpt-5-mini"]
     assert usage["total"]["cost_usd"] == ""
     assert usage["total"]["calls_of_unknown_cost"] == len(model.prompts)
-    assert "tokens unknown, price unknown" in ran["cost"]
+    assert ran["cost"].endswith(", price unknown.")
+    assert "tokens" not in ran["cost"]
     assert "One model argued every side (client/gpt-5-mini): count it as one voice." in ran["cautions"]
 
 
@@ -105,7 +106,7 @@ async def test_what_is_asked_has_the_rules_apart_and_a_limit_of_tokens(open_clie
 
     talk = [one for one in model.requests if "Your position" in str(one.messages)]
     assert ran["status"] == "concluded"
-    assert {one.max_tokens for one in talk} == {321}
+    assert {one.max_tokens for one in talk} == {8_321}  # with room to think
     assert all(one.system_prompt and one.include_context in (None, "none") for one in model.requests)
     assert all(message.role == "user" for one in model.requests for message in one.messages)
     told = f"own model gets about {len(model.prompts)} requests; it may ask you to approve each."
@@ -260,7 +261,7 @@ async def test_the_clients_model_may_name_the_positions(open_client: Any) -> Non
         {"kind": "open", "positions": ["Use Kafka", "Use SQLite"], "assumption": "A small team."}
     )
     model = ClientModel(lambda prompt: framing if '"kind"' in prompt else None)
-    arguments = {"question": "Which queue?", "run": True, "wait_seconds": 5}
+    arguments = {"question": "Which queue?", "format": "advocates", "run": True, "wait_seconds": 5}
     async with open_client(default="client", sampling_callback=model) as client:
         result = await client.call_tool("start_debate", arguments)
 
@@ -288,10 +289,3 @@ async def test_a_person_who_refuses_is_named_with_what_to_do(open_client: Any) -
     assert (
         "Have them approve its requests, or give the seat another model with replace_model." in ran["reason"]
     )
-
-
-async def test_a_debate_whose_person_refuses_goes_on_with_another_model(open_client: Any) -> None:
-    async with open_client(default="client", sampling_callback=ClientModel(refuse)) as client:
-        ran = await refuse_all(client, fallback_models=["scripted"])
-
-    assert ran["status"] == "concluded"

@@ -150,6 +150,28 @@ async def test_who_is_left_out_of_an_answer_is_asked_once_more_alone_and_then_ha
     assert "never heard: Ben" in last.structured_content["reason"]
 
 
+@pytest.mark.parametrize("fallback", [[], ["scripted"]])
+async def test_a_person_who_refuses_twice_is_asked_no_more_until_the_debate_is_resumed(
+    open_modern: Any, fallback: list[str]
+) -> None:
+    options = {"ballots": "none", "speaking": "together", "quorum": 1, "fallback_models": fallback}
+    async with open_modern(default="client", sampling_callback=ClientModel()) as client:
+        debate_id = find_id(await begin(client, options=options))
+        anew = {"debate_id": debate_id, "wait_seconds": 5}
+        alone = await trip(client, "get_verdict", anew)
+        left = await trip(client, "get_verdict", anew)
+        assert len(alone.input_requests) == 1
+        assert not isinstance(left, InputRequiredResult)
+        if fallback:
+            assert left.structured_content["status"] == "concluded"
+            return
+        assert "its person may have refused" in left.structured_content["reason"]
+        await call(client, "intervene", debate_id=debate_id, action="resume")
+        again = await trip(client, "get_verdict", anew)
+        assert len(again.input_requests) == 3
+        assert (await finish(client, debate_id, again))["status"] == "concluded"
+
+
 @pytest.mark.full
 async def test_a_call_that_is_made_anew_asks_one_by_one(open_modern: Any) -> None:
     async with open_modern(default="client", sampling_callback=ClientModel()) as client:

@@ -22,7 +22,7 @@ SCHEMA = {
 }
 
 
-@pytest.mark.parametrize("name", ["verdict", "settle", "round_robin", "second_opinion"])
+@pytest.mark.parametrize("name", ["verdict", "settle", "round_robin", "advocates"])
 async def test_the_result_has_the_shape_asked_for(open_modern: Any, name: str) -> None:
     async with open_modern() as client:
         options = {"output_schema": SCHEMA}

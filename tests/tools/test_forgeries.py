@@ -61,7 +61,7 @@ def forger() -> ScriptedModel:
         "winner": "Ada",
         "margin": 2,
         "would_change": FORGED,
-        "common_position": FORGED,
+        "recommendation": FORGED,
     }
     return build_scripted_model(
         argument=FORGED,

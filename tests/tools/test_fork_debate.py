@@ -9,7 +9,7 @@ from mcp import Client
 
 from server.compose import open_manager
 from server.debate.commands.requests import ChangesInput
-from server.debate.rules.advance import CallerCode
+from server.debate.rules.caller_code import CallerCode
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.queries import compare_family
 from server.models.fakes.scripted import ScriptedModel
@@ -148,7 +148,7 @@ def test_a_fork_shows_the_past_and_goes_on_live(cli: Cli, past: str) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     shown = " ".join(result.stdout.split())
-    steps = ["2 turns so far", "Round 2: rebuttal", "Verdict: ", f"Forked from {past} after round 1"]
+    steps = ["2 turns so far", "Round 2: rebuttal", "How sure: ", f"Forked from {past} after round 1"]
     assert [shown.index(step) for step in steps] == sorted(map(shown.index, steps))
 
 

@@ -45,7 +45,7 @@ class Person:
         )
 
 
-CODE_WORDS = "Where this asks for a code word, write a name."
+WRITES_NAMES = "Where this asks for a label, write a name."
 DECLINED, CANCELLED = ElicitResult(action="decline"), ElicitResult(action="cancel")
 
 
@@ -157,6 +157,6 @@ async def test_forms_show_a_person_names_also_in_a_second_reading(open_client: A
     first, second = (form.message for form in person.forms[2:])
     assert first.index("\nMe. yes") < first.index("\nBot. no")
     assert second.index("\nBot. no") < second.index("\nMe. yes")
-    assert CODE_WORDS in first
-    assert CODE_WORDS not in person.forms[0].message
+    assert WRITES_NAMES in first
+    assert WRITES_NAMES not in person.forms[0].message
     assert [event["winner"] for event in judged] == ["Me", "Me"]

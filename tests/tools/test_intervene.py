@@ -65,8 +65,8 @@ STEERED: list[tuple[str, dict[str, Any], str]] = [
     ("extend", {"rounds": 1, "limits": {"max_calls": 30}}, "limits are in force from the next question on"),
     ("weights", {"weights": {"judge 1": 1.5}}, "Votes are counted so when the verdict is made."),
     ("threshold", {"threshold": 0.75}, "3/4 of the votes' weight or more, when the verdict is made."),
-    ("replace_model", {"to": "Ada", "model": "mine"}, "An answer in flight is kept."),
-    ("replace_model", {"to": "Ada", "model": "caller"}, "An answer in flight is kept."),
+    ("replace_model", {"to": "Ada", "model": "mine"}, "An answer under way is kept."),
+    ("replace_model", {"to": "Ada", "model": "caller"}, "An answer under way is kept."),
     ("challenge", {"to": "Bob", "text": "Prove it."}, "Bob is to answer it in the next turn"),
     ("inject", {"text": "News."}, "Everybody reads it with every question put from now on."),
 ]
@@ -77,7 +77,10 @@ async def test_the_answer_on_its_way_is_kept_and_it_says_from_when_on_it_counts(
     open_modern: Any, action: str, given: dict[str, Any], effect: str
 ) -> None:
     async with in_flight(open_modern) as debate:
-        assert effect in await debate.intervene(action, reason="to try it", **given)
+        told = await debate.intervene(action, reason="to try it", **given)
+        assert effect in told
+        assert "Estimate: " in told
+        assert "Other efforts" not in told  # the effort was chosen when it was opened
         first, second = await debate.turns(2)
         row, *_ = (await read_view(debate.client, debate.step, "interventions"))["log"]
 
@@ -109,7 +112,7 @@ async def test_concluded_the_answer_on_its_way_is_kept_and_judged(open_modern: A
         )
         assert "Nobody has spoken yet" in why
         await debate.turns(2)
-        assert "are kept; then it is decided" in await debate.intervene("conclude")
+        assert "are kept; then the debate ends" in await debate.intervene("conclude")
         verdict = await call(debate.client, "get_verdict", debate_id=debate.step["debate_id"])
     assert (verdict["status"], verdict["reason"]) == ("concluded", "concluded on request")
 

@@ -32,7 +32,7 @@ class Reports(list[Report]):
         return self.find_names("voted in private")
 
     def find_names(self, verb: str) -> list[str]:
-        found = [re.search(rf"([^,]+(?: and [^,]+)?) {verb}, ", message) for _, _, message in self]
+        found = [re.search(rf"([^,:.]+(?: and [^,:.]+)?) {verb}[,.] ", message) for _, _, message in self]
         return [name for match in found if match for name in re.split(" and ", match[1].strip())]
 
 
@@ -61,7 +61,7 @@ async def test_a_second_opinion_names_who_answered_and_how_many_are_left(open_cl
     assert {total for _, total, _ in reports} == {10.0}
     assert {"Ada", "Ben"} <= {*reports.answered}
     assert {"Ada", "Ben"} == {*reports.voted}
-    assert any(message.startswith("Waiting for Ada and Ben, ") for *_, message in reports)
+    assert any("waiting for Ada (scripted" in message and "and Ben (" in message for *_, message in reports)
 
 
 async def test_the_total_grows_with_the_plan(open_client: Any) -> None:
@@ -82,5 +82,8 @@ async def test_the_total_grows_with_the_plan(open_client: Any) -> None:
         gate.release.set()
 
     check_growth(reports)
-    assert reports[0][1:] == (10.0, "Waiting for Proponent and Opponent, 0 of 10")
+    assert reports[0][1:] == (
+        10.0,
+        "Opening: waiting for Proponent (gated) and Opponent (gated), then rebuttal and verdict. 0 of 10",
+    )
     assert reports[-1][1] == 18.0  # four turns more, and two waves of ballots that may end the talk

@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N18")]
 ASKED: dict[str, Any] = {"question": "Ship it?", "options": {"framing": False}}
 WRITTEN_OTHERWISE: dict[str, Any] = {
     "question": "  Ship it? ",
-    "format": "second_opinion",
+    "format": "advocates",
     "debaters": None,
-    "options": {"limits": {"turn_timeout": 120}, "framing": False, "tags": []},
+    "options": {"limits": {"turn_timeout": 300}, "framing": False, "tags": []},
     "wait_seconds": 3,
 }
 
@@ -107,7 +107,7 @@ async def test_a_debate_that_only_was_opened_is_run_when_the_repeat_says_so(open
 
 
 async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_client: Any) -> None:
-    asked_for = {"question": "Which queue?", "options": {"framing": True}, "run": True}
+    asked_for = {"question": "Which queue?", "format": "advocates", "options": {"framing": True}, "run": True}
     shown, answered = anyio.Event(), anyio.Event()
     ended: list[dict[str, Any]] = []
 
@@ -139,7 +139,7 @@ async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_client: A
 
 
 async def test_a_repeat_has_the_positions_named_that_a_killed_server_left_open(open_modern: Any) -> None:
-    asked = {"question": "Which queue?", "options": {"framing": True}}
+    asked = {"question": "Which queue?", "format": "advocates", "options": {"framing": True}}
     async with open_modern({"mine": ScriptedModel(delay=30)}, "mine") as client:
         first = await call(client, "start_debate", **asked, wait_seconds=0)
     async with open_modern({"mine": build_scripted_model(framing=QUEUES)}, "mine") as client:

@@ -109,17 +109,21 @@ def test_no_value_may_be_null(listed: Sequence[Tool]) -> None:
 def test_a_default_stands_in_the_description_too(listed: Sequence[Tool]) -> None:
     defaults = [schema for _, schema in all_schemas(listed) if "default" in schema]
 
-    assert {"structured", 45, 120} <= {schema["default"] for schema in defaults}
+    assert {"report", 45, 300} <= {schema["default"] for schema in defaults}
     for schema in defaults:
         assert schema["description"].endswith(f"Default: {json.dumps(schema['default']).strip(chr(34))}")
 
 
-def test_every_field_of_a_result_is_always_there(listed: Sequence[Tool]) -> None:
+def test_every_field_of_a_result_is_always_there_but_for_figures_that_nobody_knows(
+    listed: Sequence[Tool],
+) -> None:
+    left_out = {"#/confidence": {"value", "reference"}}
     for tool in listed:
         for path, schema in walk(tool.output_schema or {}):
             if path == "#/data":
                 continue  # views differ in their fields
-            assert sorted(schema.get("required", [])) == sorted(schema.get("properties", {})), path
+            always = {*schema.get("properties", {})} - left_out.get(path, set())
+            assert {*schema.get("required", [])} == always, path
 
 
 def test_every_tool_has_all_four_hints(listed: Sequence[Tool]) -> None:

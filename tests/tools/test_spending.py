@@ -93,7 +93,7 @@ async def test_a_fork_is_confirmed_as_well(open_client: Any) -> None:
 @pytest.mark.full
 async def test_who_ignores_one_form_gets_no_other_in_the_call(database: str) -> None:
     person = Person("")
-    framing = {"kind": "yes_no", "positions": ["Ship it", "Do not"], "assumption": ""}
+    framing = {"kind": "yes_no", "positions": ["Ship it", "Do not ship it"], "assumption": ""}
     models = {"dear": build_scripted_model(framing=framing)}
     asked = {**ASKED, "options": {"framing": True}, "wait_seconds": 45}
     async with connect_client(

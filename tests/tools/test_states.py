@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from mcp import Client
 
-from server.debate.facts.text import collapse_whitespace
+from server.debate.facts.text import collapse_whitespace, format_dollars
 from server.debate.views.markdown import END_REASONS
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
@@ -39,7 +40,7 @@ def fail(_request: Request) -> str:
 
 
 JUDGES = {"judges": {"models": ["one", "two", "three"]}}
-COMMON = {"common_position": "Half now, half later."}
+COMMON = {"recommendation": "Half now, half later."}
 
 
 def judge(*winners: str | None, **more: Any) -> dict[str, Any]:
@@ -72,8 +73,7 @@ STATES: dict[str, dict[str, Any]] = {
         "asked": {"models": ["p"], "debaters": THREE},
     },
     "paused by a budget": {"asked": {"options": {"limits": {"max_calls": 4, "on_budget": "pause"}}}},
-    "decided": {"asked": {"format": "settle"}},
-    "leaning": {"asked": {}},
+    "leaning": {"asked": {"format": "settle"}},
     "contested": judge("Ada", "Ben's", "Ada"),
     "undecided": judge(None, None, None),
     "synthesis": judge(None, None, None, **COMMON),
@@ -134,7 +134,8 @@ def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """What a structured result says: (field, text) of everything that is not empty, or the usual."""
     if isinstance(value, dict):
         for key, part in value.items():
-            if key != "provenance" or not part["recorded_here"]:  # texts name who recorded what others did
+            is_own = key == "provenance" and part["recorded_here"]  # texts name who recorded what others did
+            if key != "headline" and not is_own:  # the first line and the cautions have what it holds
                 yield from facts(key, part)
     elif isinstance(value, list):
         for part in value:
@@ -142,13 +143,17 @@ def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
     elif value and (name, value) not in (("act", "argument"), ("view", "state"), ("view", "transcript")):
         words = {"working": "at work", "joined": texts.JOINED, "retracted": "retracted", "raised": "raised"}
         told = END_REASONS.get(value, value) if name == "reason" else value
+        if name == "cost_usd":
+            told = format_dollars(Decimal(value)) if Decimal(value) else ""
         yield name, words.get(name, "true") if isinstance(value, bool) else f"{told}"
 
 
 def plain(text: str) -> str:
     """Text without marks of quotations and escapes, on one line."""
     unquoted = re.sub(r"^> ?", "", text, flags=re.MULTILINE)
-    return collapse_whitespace(unquoted.replace("\\", "").replace('"', "").replace("*", "")).casefold()
+    return collapse_whitespace(
+        unquoted.replace("\\", "").replace('"', "").replace("'", "").replace("*", "")
+    ).casefold()
 
 
 FILLED_IN = {"text": "Mine.", "question": "Which?", "limits": {"max_calls": 40}, "model": "scripted"}
@@ -188,11 +193,18 @@ async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
             if not (state == "ready" and name == "step_round"):
                 result = await client.call_tool(name, made)
                 answers += [] if result.is_error else [(name, made, result)]
+        whole = await client.call_tool("read_debate", {**this, "view": "verdict"})
+        folded = plain(whole.content[0].text)  # votes, ballots and all other figures
         named = []
         for name, made, result in answers:
             data = result.structured_content
             assert [part.text for part in result.content] == render(name, data)
             shown = plain("\n".join(part.text for part in result.content))
+            if data.get("answer", {}).get(
+                "head"
+            ):  # it has ended: what was said, and all figures, are in views
+                data = {"answer": data["answer"], "next": data["next"], "votes": data["votes"]}
+                shown += folded
             missing = [fact for fact in facts("", data) if plain(fact[1]) not in shown]
             assert missing == [], name
             following = parse_calls(data["next"])

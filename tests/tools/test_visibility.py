@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from server.debate.facts.setup.seats import SeatKind
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call
@@ -16,7 +15,7 @@ from tests.support.simulation import build_ballot
 
 pytestmark = pytest.mark.requirement("C17")
 
-HIDDEN: dict[SeatKind, tuple[str, ...]] = {
+HIDDEN: dict[str, tuple[str, ...]] = {
     "debaters": ("zebra argument", "zebra question", "zebra reply", "zebra ballot"),
     "moderator": ("quokka briefing", "quokka angle", "quokka summary"),
     "referee": ("walrus audit",),
@@ -74,7 +73,7 @@ def seats() -> dict[str, ScriptedModel]:
     }
 
 
-async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[str, Any], list[str]]:
+async def debated(client: Client, **visibility: list[str]) -> tuple[dict[str, Any], list[str]]:
     """A debate with every kind of seat in it, and all that was returned on the way."""
     returned: list[str] = []
 
@@ -111,7 +110,7 @@ async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[st
 @pytest.mark.full
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", HIDDEN)
-async def test_what_is_hidden_from_the_client_is_nowhere(open_modern: Any, kind: SeatKind) -> None:
+async def test_what_is_hidden_from_the_client_is_nowhere(open_modern: Any, kind: str) -> None:
     async with open_modern(seats(), "debater") as client:
         step, returned = await debated(client, hide_from_client=[kind])
         texts = [*returned, *await read_everything(client, step["debate_id"])]

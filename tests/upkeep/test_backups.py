@@ -13,7 +13,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.engine.database.errors import StorageUnavailableError
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.backup import back_up
-from tests.contract.journal_helpers import append_entries, open_journal
+from tests.contract.journal_helpers import append_entries, open_storage
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
@@ -59,12 +59,12 @@ async def test_a_backup_under_a_server_that_writes_is_whole_and_private(tmp_path
 
     async def write() -> None:
         for number in range(2000):
-            await append_entries(journal, f"s{number % 7}", number // 7, {"text": "x" * 500})
+            await append_entries(storage, f"s{number % 7}", number // 7, {"text": "x" * 500})
             if stop.is_set():
                 return
 
-    async with open_journal(database) as journal, anyio.create_task_group() as tasks:
-        await append_entries(journal, "first", 0, {"text": "not in the file yet"})
+    async with open_storage(database) as storage, anyio.create_task_group() as tasks:
+        await append_entries(storage, "first", 0, {"text": "not in the file yet"})
         tasks.start_soon(write)
         for number in range(5):
             await to_thread.run_sync(lambda: back_up(str(database), target, overwrite=bool(number)))  # noqa: B023
@@ -73,9 +73,9 @@ async def test_a_backup_under_a_server_that_writes_is_whole_and_private(tmp_path
 
     assert target.stat().st_mode & 0o777 == 0o600
     assert list_names(tmp_path) == ["backup.db", "debates.db"]
-    async with open_journal(target) as journal:
-        assert sum([len(await journal.read(f"s{number}")) for number in range(7)]) > 0
-        assert len(await journal.read("first")) == 1
+    async with open_storage(target) as storage:
+        assert sum([len(await storage.journal.read(f"s{number}")) for number in range(7)]) > 0
+        assert len(await storage.journal.read("first")) == 1
 
 
 @pytest.mark.sqlite
@@ -85,8 +85,8 @@ async def test_a_backup_takes_the_place_of_no_part_of_a_database(
     database, older = tmp_path / "debates.db", tmp_path / "older.db"
     alias, hard, loose = tmp_path / "alias.db", tmp_path / "hard", tmp_path / "loose"
     monkeypatch.chdir(tmp_path)
-    async with open_journal(database) as journal:
-        await append_entries(journal, "s", 0, {"n": 1})
+    async with open_storage(database) as storage:
+        await append_entries(storage, "s", 0, {"n": 1})
         alias.symlink_to(database)
         hard.hardlink_to(tmp_path / "debates.db-wal")
         loose.symlink_to("debates.db-shm")
@@ -107,7 +107,7 @@ async def test_a_backup_takes_the_place_of_no_part_of_a_database(
             InvalidRequestError, match=r"older\.db-wal is there, the log of an older older\.db"
         ):
             back_up(str(database), older, overwrite=True)
-        assert len(await journal.read("s")) == 1
+        assert len(await storage.journal.read("s")) == 1
         back_up(str(alias), tmp_path / "new.db")
     assert count_entries(tmp_path / "new.db") == 1
 
@@ -116,8 +116,8 @@ async def test_a_backup_that_cannot_be_made_leaves_everything_as_it_was(tmp_path
     database, taken = tmp_path / "debates.db", tmp_path / "taken.db"
     with pytest.raises(StorageUnavailableError, match=r"debates\.db cannot be opened, name another"):
         back_up(str(database), tmp_path / "new.db")
-    async with open_journal(database) as journal:
-        await append_entries(journal, "s", 0, {})
+    async with open_storage(database) as storage:
+        await append_entries(storage, "s", 0, {})
     taken.write_text("mine")
     link = tmp_path / "link.db"
     link.symlink_to(database)

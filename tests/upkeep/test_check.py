@@ -88,7 +88,7 @@ def test_what_follows_from_the_entries_is_written_again(
     rebuilt = check(cli, code=1).stdout.splitlines()
 
     assert looked[0] == line
-    assert rebuilt[0] == f"{line} It was written again."
+    assert rebuilt[0] == f"{line} It was rebuilt."
     assert rebuilt[1] == f"{find_name(database)}: 3 debates checked, 1 problem."
     check(cli, code=0)
     assert cli("list").stdout == before
@@ -154,7 +154,7 @@ def test_the_sum_of_a_day_that_is_not_that_of_its_debates_is_added_up_again(cli:
     for damage in ("update daily_spending set calls = 99", "delete from daily_spending"):
         run_raw(database, damage)
         assert "the database: the sums of 20" in check(cli, "--no-rebuild", code=1).stdout
-        assert "were not those of the debates. It was written again." in check(cli, code=1).stdout
+        assert "were not those of the debates. It was rebuilt." in check(cli, code=1).stdout
         check(cli, code=0)
 
 

@@ -10,8 +10,8 @@ from server.access.tokens import SHOWN_DIGITS, StoredTokens, hash_token
 from server.engine.receipts import find_receipt
 from server.models.fakes.scripted import ScriptedModel
 from storage.addresses import find_name
-from storage.contract.ledger import LedgerRow
-from tests.contract.journal_helpers import open_any_journal
+from storage.ledger import LedgerRow
+from tests.contract.journal_helpers import open_any_storage
 from tests.support.contents import read_all
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
@@ -30,13 +30,13 @@ async def make_debates(database: str) -> tuple[str, str]:
         running = await start_debate(manager, question="Running?", run=True)
         await gate.wait_for_call()
         row = LedgerRow("item", "judge", {"n": 1}, asked=1)
-        await manager.store.journal.change_judgments(lambda _: [row], owner=manager.store.name_ledger())
+        await manager.store.storage.ledger.change(lambda _: [row], owner=manager.store.name_ledger())
     return ended.id, running.id
 
 
 async def find_positions(database: str) -> tuple[int, int]:
-    async with open_any_journal(database) as journal:
-        return (await journal.find_changes(-1))[0], await journal.read_ledger_position()
+    async with open_any_storage(database) as storage:
+        return (await storage.journal.find_changes(-1))[0], await storage.ledger.find_position()
 
 
 def test_a_copy_is_the_same_database_and_a_second_run_writes_nothing(
@@ -84,10 +84,10 @@ def test_what_goes_on_in_the_copy_or_is_another_debate_there_is_told(
     assert (both_ways.exit_code, "1 of 2 debates written" in both_ways.stdout) == (0, True)
 
     async def write(place: str, note: str) -> None:
-        async with open_any_journal(place) as journal:
-            seq, *_ = await journal.head(ended)
+        async with open_any_storage(place) as storage:
+            seq, *_ = await storage.journal.head(ended)
             at = "2030-01-01T00:00:00.000Z"
-            await journal.append(ended, after=seq, at=at, actor="me", bodies=[{"kind": note}])
+            await storage.journal.append(ended, after=seq, at=at, actor="me", bodies=[{"kind": note}])
 
     anyio.run(write, database, "one")
     anyio.run(write, other, "another")
@@ -104,9 +104,11 @@ def test_a_damaged_debate_stops_no_other_and_one_of_a_later_release_is_copied(
     alter_entries(database, "Ended?", "Edited?")
 
     async def add_later() -> None:
-        async with open_any_journal(database) as journal:
+        async with open_any_storage(database) as storage:
             at = "2026-01-01T00:00:00.000Z"
-            await journal.append("later", after=0, at=at, actor="me", bodies=[{"kind": "not yet invented"}])
+            await storage.journal.append(
+                "later", after=0, at=at, actor="me", bodies=[{"kind": "not yet invented"}]
+            )
 
     anyio.run(add_later)
     result = json.loads(cli("db", "copy", database, other, "--json").stdout)
@@ -116,8 +118,8 @@ def test_a_damaged_debate_stops_no_other_and_one_of_a_later_release_is_copied(
     assert "was changed after it was written" in problem["text"]
 
     async def find_copied() -> list[str]:
-        async with open_any_journal(other) as journal:
-            return await journal.find_all_streams()
+        async with open_any_storage(other) as storage:
+            return await storage.journal.list_streams()
 
     assert anyio.run(find_copied) == [running, "later"]
 
@@ -141,8 +143,8 @@ def test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two(
     made = {name: cli("--db", database, "token", "new", name).stdout.strip() for name in ("ann", "ben", "cy")}
 
     async def find_owners(place: str) -> dict[str, str]:
-        async with open_any_journal(place) as journal:
-            tokens = StoredTokens(journal)
+        async with open_any_storage(place) as storage:
+            tokens = StoredTokens(storage.tokens)
             found = {name: await tokens.verify_token(token) for name, token in made.items()}
         return {name: access.subject or "" for name, access in found.items() if access}
 

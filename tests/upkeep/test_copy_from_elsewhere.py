@@ -23,7 +23,7 @@ def test_what_is_copied_from_another_installation_counts_once_it_is_adopted_here
     async def make() -> str:
         async with open_engine(database, build_models(), signing_key=OTHER_KEY) as elsewhere:
             judgments = [label(number, GOOD, "right") for number in range(30)]
-            await import_judgments(elsewhere.store.journal, judgments, elsewhere.store.name_ledger())
+            await import_judgments(elsewhere.store.storage.ledger, judgments, elsewhere.store.name_ledger())
             held = await hold(elsewhere)
             assert (await find_receipt(elsewhere, held)).envelope
             return held.id
@@ -48,9 +48,18 @@ def test_what_is_copied_from_another_installation_counts_once_it_is_adopted_here
     assert anyio.run(look, other) == ([], set())
     done = cli("--db", other, "adopt", given[:6], "--yes")
     assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "1 debate adopted.")
+    again = cli("--db", other, "adopt", given)
+    assert (again.exit_code, again.stdout.splitlines()[0]) == (0, f"Adopted already: {given}.")
+    again = cli("--db", other, "adopt", given, "--json")
+    assert (again.exit_code, json.loads(again.stdout)["adopted"]) == (0, [])
     counted = ([(BAD, 1, 0), (GOOD, 1, 1)], {given})
     assert anyio.run(look, other) == counted
     assert "; adopted." in cli("--db", other, "show", given).stdout
+    watched = cli("--db", other, "watch", given).stdout.splitlines()
+    assert "Recorded elsewhere, signed by the key" in watched[2]
+    rows = cli("--db", other, "watch", given, "--json")
+    assert "Recorded elsewhere, signed by the key" in rows.stderr
+    assert all("kind" in json.loads(row) for row in rows.stdout.splitlines())
     assert cli("--db", other, "db", "check").exit_code == 0
 
     third = str(tmp_path / "third.db")  # a copy of our own keeps what was adopted

@@ -9,9 +9,9 @@ from server.engine.database.repeats import TwinError
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
-from server.startup import open_journal
+from server.startup import open_storage
 from server.upkeep.copy import CopyResult, copy_debates
-from storage.contract.outbox import OutboxItem
+from storage.outbox import OutboxItem
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round
 from tests.support.hook_debates import hook, open_hooks, webhook
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver
@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "D6", "D21", "N1
 
 
 async def copy(source: str, target: str) -> CopyResult:
-    async with open_engine(source) as manager, open_journal(Settings(db=target)) as journal:
-        return await copy_debates(manager, journal)
+    async with open_engine(source) as manager, open_storage(Settings(db=target)) as storage:
+        return await copy_debates(manager, storage)
 
 
 def list_events(*snapshots: DebateSnapshot) -> list[tuple[str, int, str]]:
@@ -92,7 +92,7 @@ async def test_nothing_is_posted_twice_or_lost(database: str, other: str, *, is_
 
 async def test_what_hooks_have_reached_is_written_once(database: str, other: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
-        outbox = manager.store.journal.outbox
+        outbox = manager.store.storage.outbox
         await outbox.register("early")
         first = await run_debate(manager)
         middle = await outbox.find_position(first.id, 5)
@@ -101,34 +101,34 @@ async def test_what_hooks_have_reached_is_written_once(database: str, other: str
         await run_debate(manager)
     for _ in range(2):
         await copy(database, other)
-        async with open_journal(Settings(db=other)) as journal:
-            readers = await journal.outbox.find_readers()
-            unread = await journal.outbox.entries_after(readers["early"].position, limit=1)
+        async with open_storage(Settings(db=other)) as storage:
+            readers = await storage.outbox.find_readers()
+            unread = await storage.outbox.find_entries(readers["early"].position, limit=1)
             assert [(one.stream, one.seq) for one in unread] == [(first.id, 6)]
             assert (readers["early"].start, readers["late"].start) == (0, first.debate.version)
 
 
 async def test_what_was_delivered_in_the_copy_is_not_due_there_again(database: str, other: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
-        outbox = manager.store.journal.outbox
+        outbox = manager.store.storage.outbox
         await outbox.register("ops")
         ended = await run_debate(manager)
         position = await outbox.find_position(ended.id, ended.debate.version)
         items = [OutboxItem(name, "ops", 0, ended.id, 1, 1, "debate_start", 0) for name in ("one", "two")]
         await outbox.put(["ops"], position, items)
     await copy(database, other)
-    async with open_journal(Settings(db=other)) as journal:
-        first, second = await journal.outbox.find_items()
+    async with open_storage(Settings(db=other)) as storage:
+        first, second = await storage.outbox.find_items()
         assert (first.id, second.id) == ("one", "two")
-        await journal.outbox.complete(first)
+        await storage.outbox.complete(first)
     await copy(database, other)
-    async with open_journal(Settings(db=other)) as journal:
-        assert await journal.outbox.find_items() == [second]
+    async with open_storage(Settings(db=other)) as storage:
+        assert await storage.outbox.find_items() == [second]
 
 
 async def test_a_debate_that_cannot_be_copied_holds_up_no_hook(database: str, other: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
-        await manager.store.journal.outbox.register("ops")
+        await manager.store.storage.outbox.register("ops")
         damaged = await run_debate(manager, question="Damaged?")
         whole = await run_debate(manager, question="Whole?")
     alter_entries(database, "Damaged?", "Changed?")
@@ -136,10 +136,10 @@ async def test_a_debate_that_cannot_be_copied_holds_up_no_hook(database: str, ot
     result = await copy(database, other)
 
     assert [problem.debate_id for problem in result.problems] == [damaged.id]
-    async with open_journal(Settings(db=other)) as journal:
-        unread = await journal.outbox.entries_after(0, limit=1000)
+    async with open_storage(Settings(db=other)) as storage:
+        unread = await storage.outbox.find_entries(0, limit=1000)
         assert [one.stream for one in unread] == [whole.id] * whole.debate.version
-        assert (await journal.outbox.find_readers())["ops"].position == 0
+        assert (await storage.outbox.find_readers())["ops"].position == 0
 
 
 async def test_a_repeated_request_joins_its_twin_in_the_copy(database: str, other: str) -> None:

@@ -10,9 +10,9 @@ from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.deletion import delete_debate
 from server.upkeep.prune import prune_debates
 from storage.addresses import find_name
-from storage.contract.deletion import Tombstone
-from storage.contract.ledger import LedgerRow
-from tests.contract.journal_helpers import open_any_journal
+from storage.ledger import LedgerRow
+from storage.streams import Tombstone
+from tests.contract.journal_helpers import open_any_storage
 from tests.support.contents import read_all
 from tests.support.engines import open_engine, run_debate
 from tests.support.raw_sql import run_raw
@@ -34,8 +34,8 @@ async def delete(database: str, debate_id: str) -> None:
 
 
 async def find_tombstone(database: str, debate_id: str) -> Tombstone | None:
-    async with open_any_journal(database) as journal:
-        return await journal.find_tombstone(debate_id)
+    async with open_any_storage(database) as storage:
+        return await storage.tombstones.find(debate_id)
 
 
 @pytest.mark.parametrize("is_copied_before", [False, True])
@@ -70,12 +70,12 @@ def test_what_was_pruned_keeps_its_sums_and_its_judgments_in_the_copy(
 
     async def prune() -> None:
         async with open_engine(database) as manager:
-            journal = manager.store.journal
-            summary = await journal.read_summary(one)
+            storage = manager.store.storage
+            summary = await storage.summaries.read(one)
             judged = [LedgerRow("verdict", "judge", {"gold": "a", "family": "", "readings": []}, asked=1)]
-            version, *_ = await journal.head(one)
+            version, *_ = await storage.journal.head(one)
             changed = replace(summary, judgments=judged)
-            assert await journal.rewrite_summary(one, version, changed)
+            assert await storage.summaries.rewrite(one, version, changed)
             assert one in (await prune_debates(manager, 0, actor="test")).debate_ids
 
     anyio.run(prune)
@@ -114,8 +114,8 @@ def test_owners_keep_their_debates_and_what_is_left_of_them(cli: Cli, database: 
     assert cli("db", "copy", database, other).exit_code == 0
 
     async def find_owners(place: str) -> dict[str, str]:
-        async with open_any_journal(place) as journal:
-            return dict(await journal.find_owners([one, two]))
+        async with open_any_storage(place) as storage:
+            return dict(await storage.lists.find_owners([one, two]))
 
     assert anyio.run(find_owners, other) == anyio.run(find_owners, database) == {one: "alice", two: "bob"}
     run_raw(other, "update stream set owner = ? where name = ?", "eve", two)

@@ -9,11 +9,10 @@ import anyio
 import pytest
 
 from server.engine.database.origins import RECEIPT
-from server.hooks.config import HooksConfig
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.prune import HOOK_DAYS, prune_debates
-from storage.contract.outbox import OutboxItem
-from tests.contract.journal_helpers import open_any_journal
+from storage.outbox import OutboxItem
+from tests.contract.journal_helpers import open_any_storage
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round
 from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
@@ -65,9 +64,9 @@ def test_what_was_altered_stays_as_evidence(cli: Cli, database: str) -> None:
     assert f"{old}: The record of debate {old} was altered" in result.stdout
 
     async def count() -> int:
-        async with open_any_journal(database) as journal:
-            assert await journal.find_text(old, RECEIPT)
-            return len(await journal.find_all_streams())
+        async with open_any_storage(database) as storage:
+            assert await storage.texts.find(old, RECEIPT)
+            return len(await storage.journal.list_streams())
 
     assert anyio.run(count) == 3
 
@@ -103,7 +102,7 @@ def test_debates_that_hooks_still_need_stay_until_hooks_are_too_old_for_them(cli
         then = datetime.now(UTC) - timedelta(days=days)
         ids = {}
         async with open_engine(database, ScriptedModel(), clock=lambda: then) as manager:
-            outbox = manager.store.journal.outbox
+            outbox = manager.store.storage.outbox
             await outbox.register("ops")
             for name in (reached, waiting):
                 snapshot = await run_debate(manager, question=name)
@@ -127,8 +126,3 @@ def test_debates_that_hooks_still_need_stay_until_hooks_are_too_old_for_them(cli
             return (await prune_debates(manager, 9, actor="test")).debate_ids
 
     assert anyio.run(prune_later) == [ids[waiting], ids[unread]]
-
-
-def test_hooks_act_on_nothing_that_is_older_than_what_is_spared_for_them() -> None:
-    [limit] = [one.le for one in HooksConfig.model_fields["max_age_hours"].metadata if hasattr(one, "le")]
-    assert limit == HOOK_DAYS * 24

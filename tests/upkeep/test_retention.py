@@ -38,7 +38,7 @@ async def make_old(database: str, count: int = 1) -> list[str]:
 
 async def wait_until(is_so: Callable[[int], bool], manager: DebateManager) -> None:
     with anyio.fail_after(PATIENCE):
-        while not is_so(len(await manager.store.journal.find_all_streams())):
+        while not is_so(len(await manager.store.storage.journal.list_streams())):
             await wait_before_next_poll()
 
 
@@ -50,7 +50,7 @@ async def test_a_server_removes_what_ended_long_ago_and_leaves_what_runs(databas
         await gate.wait_for_call()
         async with open_retaining(database) as manager:
             await wait_until(lambda count: count == 1, manager)
-            tombstone = await manager.store.journal.find_tombstone(old)
+            tombstone = await manager.store.storage.tombstones.find(old)
             assert tombstone
             assert (tombstone.actor, [*tombstone.texts]) == ("counterpoint", ["receipt"])
         gate.release.set()
@@ -64,10 +64,10 @@ async def test_one_process_at_a_time_removes_debates(database: str) -> None:
         assert await other.leases.acquire(LEASE, 60)
         async with open_engine(database) as manager:
             await Retention(manager, 9).prune()
-            assert await manager.store.journal.find_all_streams() == old
+            assert await manager.store.storage.journal.list_streams() == old
             await other.leases.release(LEASE)
             await Retention(manager, 9).prune()
-            assert await manager.store.journal.find_all_streams() == []
+            assert await manager.store.storage.journal.list_streams() == []
             assert LEASE not in await manager.leases.find_holders()
 
 
@@ -81,7 +81,7 @@ async def test_it_ends_as_soon_as_it_may_not_go_on(database: str) -> None:
     async with open_engine(database) as manager:
         result = await prune_debates(manager, 9, actor="test", may_go_on=may_go_on)
         assert result.debate_ids == [first]
-        assert await manager.store.journal.find_all_streams() == [second]
+        assert await manager.store.storage.journal.list_streams() == [second]
 
 
 async def test_owners_have_days_of_their_own(database: str) -> None:
@@ -89,7 +89,7 @@ async def test_owners_have_days_of_their_own(database: str) -> None:
     for debate_id, owner in ((alice, "alice"), (bob, "bob"), (eve, "eve")):
         run_raw(database, "update stream set owner = ? where name = ?", owner, debate_id)
     async with open_engine(database) as manager:
-        left = manager.store.journal.find_all_streams
+        left = manager.store.storage.journal.list_streams
         await Retention(manager, 0, {"alice": 9}).prune()
         assert await left() == [mine, bob, eve]
         await Retention(manager, 9, {"bob": 0, "eve": 30}).prune()
@@ -107,7 +107,7 @@ async def test_what_cannot_be_removed_is_said_and_the_server_goes_on(
             with anyio.fail_after(PATIENCE):
                 while "Removed 1 debates" not in caplog.text:
                     await wait_before_next_poll()
-            assert await manager.store.journal.find_tombstone(second)
+            assert await manager.store.storage.tombstones.find(second)
     assert f"Debate {first} stays: The record of debate {first} was altered" in caplog.text
 
 
@@ -116,6 +116,6 @@ async def test_the_setting_is_in_days_and_nothing_is_removed_without_it(database
     for days, is_left in ((0, True), (11, True), (9, False)):
         async with open_engine(database, recover=True, retention_days=days) as manager:
             with anyio.move_on_after(4 if days == 9 else DELAY + 0.5):
-                while not await manager.store.journal.find_tombstone(old):
+                while not await manager.store.storage.tombstones.find(old):
                     await wait_before_next_poll()
-            assert (await manager.store.journal.find_tombstone(old) is None) == is_left
+            assert (await manager.store.storage.tombstones.find(old) is None) == is_left

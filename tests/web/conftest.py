@@ -37,7 +37,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Data:
         "documents": [DOCUMENT],
         "options": options,
     }
-    return load_page_data(tmp_path_factory.mktemp("held"), CLAIM, format="second_opinion", **fields)
+    return load_page_data(tmp_path_factory.mktemp("held"), CLAIM, format="advocates", **fields)
 
 
 @pytest.fixture(scope="session")

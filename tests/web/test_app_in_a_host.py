@@ -110,15 +110,16 @@ async def test_a_debate_is_opened_stepped_steered_and_concluded(open_client: Ope
         await host.show(opened)
         await host.expect("Ship it?")
         await host.press("Step")
-        await host.app.get_by_text("Proponent").first.wait_for(timeout=MILLISECONDS)
+        await host.app.locator(".turn").first.wait_for(timeout=MILLISECONDS)
         await host.press("Pause")
         await host.press("Resume")
+        await host.app.get_by_role("button", name="Pause", exact=True).wait_for(timeout=MILLISECONDS)
         await host.press("Note")
         await host.app.get_by_role("textbox").fill("What of the costs?")
         await host.press("Send")
         await host.expect("What of the costs?")
         await host.press("Conclude")
-        await host.app.locator("button:disabled").first.wait_for(timeout=MILLISECONDS)
+        await host.app.locator(".chip.concluded").wait_for(timeout=MILLISECONDS)
         await host.app.locator("html[data-chain=intact]").wait_for(state="attached", timeout=MILLISECONDS)
         found = await call(client, "get_verdict", debate_id=opened["debate_id"])
 
@@ -153,7 +154,7 @@ async def test_a_debate_is_shown_before_the_call_that_began_it_has_a_result(open
             await gate.wait_for_call()
             await host.expect("Ship it?")
             await host.press("Pause")
-            await host.expect("Answers in flight are kept")
+            await host.expect("Answers under way are kept")
             tasks.cancel_scope.cancel()
         assert await host.app.get_by_text("Another one?").count() == 0
 
@@ -200,7 +201,7 @@ async def test_a_host_that_answers_twice_or_lets_others_speak_changes_nothing(
         )
         await host.tell("notifications/unknown", anything=1)
         await host.press("Step")
-        await host.app.get_by_text("Proponent").first.wait_for(timeout=MILLISECONDS)
+        await host.app.locator(".turn").first.wait_for(timeout=MILLISECONDS)
         debates = {params["debate_id"] for params in host.arguments}
 
     assert debates == {opened["debate_id"]}

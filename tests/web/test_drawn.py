@@ -1,7 +1,6 @@
 """The page in a real browser: what it shows, what it asks for, and on which screens."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -33,9 +32,10 @@ def test_question_and_finding_are_visible_without_opening_anything(
         assert opened.wait_for_chain() == "intact"
         stance = held["debates"][0]["drawing"]["report"]["winner_stance"]
         assert opened.page.get_by_role("heading", level=1).inner_text() == "Should we buy 7 shares?"
-        assert opened.page.get_by_role("heading", level=2).first.inner_text().endswith(stance)
-        assert "The plan was tested with two customers" in opened.page.locator(".verdict").inner_text()
-        assert opened.page.locator(".verdict").is_visible()
+        assert opened.page.get_by_role("heading", level=2).first.inner_text().count(stance)
+        told = opened.page.locator(".finding")
+        assert "The plan was tested with two customers" in told.inner_text()
+        assert told.get_by_text("The plan was tested with two customers").first.is_visible()
         assert opened.complaints == []
 
 
@@ -48,6 +48,7 @@ def test_without_scripts_there_are_question_and_finding(browser: Browser, held_p
 
 def test_every_part_of_the_page_is_there(browser: Browser, held_path: Path) -> None:
     with open_file(browser, held_path) as opened:
+        opened.page.locator("summary", has_text="Everything else").click()
         headings = opened.page.get_by_role("heading", level=2).all_inner_texts()
         assert headings[1:] == [
             "Did the judges hold to it?",
@@ -80,7 +81,7 @@ def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path, name: str, s
     names = [f"עברית {number}" if name == "right to left" else f"D{number}" for number in range(size)]
     team = [{"name": each, "stance": f"{number} {short}"} for number, each in enumerate(names)]
     data = load_page_data(
-        tmp_path, text, question=text[:2000], format="second_opinion", debaters=team, max_rounds=1
+        tmp_path, text, question=text[:2000], format="advocates", debaters=team, max_rounds=1
     )
     path = write_page(tmp_path, data)
     for viewport in (DESK, PHONE):
@@ -104,8 +105,6 @@ def test_twelve_debaters_and_words_with_markup_are_shown_whole(browser: Browser,
     for viewport in (DESK, PHONE):
         with open_file(browser, path, viewport=viewport) as opened:
             assert opened.wait_for_chain() == "intact"
-            votes = opened.page.locator(".fact", has_text="private votes").locator("b")
-            assert sum(map(int, re.findall(r"[A-L] (\d+)", votes.inner_text()))) == 2 * 12
             right = "getBoundingClientRect().right"
             beyond = f"(all) => all.filter((e) => e.{right} > e.closest('dl').{right})"
             assert opened.page.locator(".facts b").evaluate_all(f"{beyond}.length") == 0
@@ -138,6 +137,9 @@ def test_motion_is_reduced_where_that_is_asked_for(browser: Browser, held_path: 
 def test_everything_can_be_reached_and_is_seen_with_the_keyboard(browser: Browser, held_path: Path) -> None:
     with open_file(browser, held_path) as opened:
         opened.wait_for_chain()
+        opened.page.locator("summary", has_text="Everything else").evaluate(
+            "(all) => { all.parentElement.open = true; }"
+        )
         opened.page.keyboard.press("Tab")
         assert opened.page.evaluate("document.activeElement.textContent") == "Skip to the finding"
         seen = set()

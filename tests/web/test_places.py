@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from server.debate.commands.requests import ChangesInput
 from server.debate.interventions.action import InterventionRequest
@@ -148,6 +148,7 @@ def test_a_family_of_forks_is_in_one_file(browser: Browser, tmp_path: Path) -> N
     with open_page(browser, tmp_path, data) as opened:
         assert opened.wait_for_chain() == "intact"
         assert opened.page.locator(".forks li").count() == 3
+        opened.page.get_by_text("Everything else").click()
         chips = opened.page.locator(".forks li small .tag")
         assert chips.all_text_contents() == ["retracted", "<b>bold</b>"]
         assert "7 more debates of the family are not shown here." in opened.page.inner_text("#forks")
@@ -191,7 +192,7 @@ def test_private_ballots_stay_private_while_the_caller_writes(tmp_path: Path) ->
             snapshot = await start_debate(manager, debaters=team, options={"ballots": "blind"})
             snapshot = await manager.step(snapshot.id, wait=5)
             source = build_source(snapshot, set())
-            stored = await manager.store.journal.read(snapshot.id)
+            stored = await manager.store.storage.journal.read(snapshot.id)
             return build_data([build_debate(source, stored)]), await load_debate_data(manager, snapshot.id)
 
     first, second = run_apart(hold)
@@ -208,7 +209,7 @@ def test_every_kind_of_event_is_drawn_and_no_word_of_a_turn_is_lost(browser: Bro
                 debate = build_debate(part, stored[:end])
                 opened.page.evaluate("(data) => counterpoint.show(data)", build_data([debate]))
                 assert opened.wait_for_chain() == "intact", (source.id, end)
-                shown = opened.page.inner_text("body")
+                shown = read_unfolded(opened.page)
                 assert "cannot be drawn" not in shown
                 said = [
                     entry["body"]["text"] for entry in debate["entries"] if entry["body"]["kind"] == "spoke"
@@ -216,6 +217,13 @@ def test_every_kind_of_event_is_drawn_and_no_word_of_a_turn_is_lost(browser: Bro
                 named = name_labels(part, " ".join(text for text in said if isinstance(text, str)))
                 assert {*find_words(named)} <= {*find_words(shown)}, source.id
         assert opened.complaints == []
+
+
+def read_unfolded(page: Page) -> str:
+    """All that the page shows once what is below the answer is opened."""
+    for rest in page.locator("details.rest:not([open]) > summary").all():
+        rest.click()
+    return page.inner_text("body")
 
 
 def name_labels(source: ViewSource, text: str) -> str:

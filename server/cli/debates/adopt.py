@@ -1,8 +1,8 @@
-"""`counterpoint adopt`: have ledger and memory use debates that others recorded."""
+"""`counterpoint adopt`: let the ledger and memory use debates that others recorded."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,11 +13,14 @@ from server.debate.facts.text import clean_line, format_count
 from server.debate.views.provenance import describe_provenance
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
+from server.optional import optional_import
 from server.settings import Settings
-from server.upkeep.adoption import Influence, Standing, adopt_debates, find_influence
 
-MOST_SHOWN = 40  # debates in a line each
-MOST_NAMED = 5  # ids in a sentence
+if TYPE_CHECKING:
+    from server.upkeep.adoption import Influence, Standing
+
+MAX_LINES = 40  # debates in a line each
+MAX_NAMED = 5  # ids in a sentence
 
 
 @click.command()
@@ -26,24 +29,26 @@ MOST_NAMED = 5  # ids in a sentence
 @session.json_option
 @click.pass_obj
 def adopt(settings: Settings, debate_ids: Sequence[str], yes: bool, as_json: bool) -> None:
-    """Have the ledger and memory use debates that others recorded, as if they had been held here.
+    """Let the ledger and memory use debates that others recorded, as if they had been held here.
 
-    It says first what that changes: the records and weights of which judges, and what later debates are told. The mark
-    that others recorded them stays. An export holds no adoption: who imports it decides anew.
+    It first shows what changes: the judges' records and weights, and what later debates recall. The debates stay marked
+    as recorded elsewhere. An export does not hold the adoption: whoever imports it decides again.
 
     Example: counterpoint adopt k3x9w2m4p7qr
     """
+    with optional_import():
+        from server.upkeep.adoption import adopt_debates, find_influence  # noqa: PLC0415
 
-    async def look(manager: DebateManager) -> tuple[list[str], Influence]:
-        found = [await find_debate_id(manager, text) for text in debate_ids]
-        return found, await find_influence(manager, found)
+    async def preview(manager: DebateManager) -> "tuple[list[str], Influence]":
+        full_ids = [await find_debate_id(manager, text) for text in debate_ids]
+        return full_ids, await find_influence(manager, full_ids)
 
-    found, influence = session.run_with_manager(settings, look)
-    if not yes:
+    full_ids, influence = session.run_with_manager(settings, preview)
+    if not yes and len(influence.already) < len(influence.debates):
         for line in list_lines(influence, is_done=False):
             click.echo(clean_line(line), err=True)
         click.confirm("Adopt? They count from then on.", abort=True, err=True)
-    influence = session.run_with_manager(settings, partial(adopt_debates, debate_ids=found))
+    influence = session.run_with_manager(settings, partial(adopt_debates, debate_ids=full_ids))
     if as_json:
         click.echo(session.format_json(dump_influence(influence)))
         return
@@ -51,67 +56,72 @@ def adopt(settings: Settings, debate_ids: Sequence[str], yes: bool, as_json: boo
         click.echo(clean_line(line))
 
 
-def list_lines(found: Influence, *, is_done: bool) -> Iterator[str]:
-    """What adoption changes."""
-    count = format_count(len(found.debates), "debate")
-    yield f"{count} adopted." if is_done else f"{count} to adopt:"
-    for one in () if is_done else found.debates[:MOST_SHOWN]:
-        told = describe_provenance(one.provenance, len(one.entries))
-        yield f"  {one.id}: {quote_words(one.debate.setup.question)} {told}"
-    if not is_done and len(found.debates) > MOST_SHOWN:
-        yield f"  and {len(found.debates) - MOST_SHOWN} more."
-    for ids in found.repeated.values():
+def list_lines(influence: "Influence", *, is_done: bool) -> Iterator[str]:
+    """What adoption changes, a line each."""
+    new = [snapshot for snapshot in influence.debates if snapshot.id not in influence.already]
+    if new:
+        count = format_count(len(new), "debate")
+        yield f"{count} adopted." if is_done else f"{count} to adopt:"
+    for snapshot in () if is_done else new[:MAX_LINES]:
+        provenance = describe_provenance(snapshot.provenance, len(snapshot.entries))
+        yield f"  {snapshot.id}: {quote_words(snapshot.debate.setup.question)} {provenance}"
+    if not is_done and len(new) > MAX_LINES:
+        yield f"  and {len(new) - MAX_LINES} more."
+    if influence.already:
+        yield f"Adopted already: {shorten(influence.already)}."
+    for ids in influence.repeated.values():
         yield f"{len(ids)} of them ask the same question, and each counts by itself: {shorten(ids)}."
-    if found.judges:
+    if influence.judges:
         yield f"The ledger {'has' if is_done else 'would have'} their settled votes:"
-        yield from (f"  {describe_standing(one)}" for one in found.judges)
+        yield from (f"  {describe_standing(standing)}" for standing in influence.judges)
     else:
         yield "No judge's record changes: no outcome is recorded, or no judge of theirs is rated."
-    if found.their_outcomes:
-        yield f"What turned out right was recorded elsewhere, too: {shorten(found.their_outcomes)}."
-    if found.recalled:
+    if influence.their_outcomes:
+        yield f"What turned out right was recorded elsewhere, too: {shorten(influence.their_outcomes)}."
+    if influence.recalled:
         verdicts, quotes = (
-            format_count(len(found.recalled), "verdict"),
+            format_count(len(influence.recalled), "verdict"),
             "quotes" if is_done else "would quote",
         )
-        yield f"Memory {quotes} {verdicts} in debates on related questions: {shorten(found.recalled)}."
-    for debate_id, why in found.left_out.items():
-        yield f"Memory does not quote {debate_id}: {why}."
+        yield f"Memory {quotes} {verdicts} in debates on related questions: {shorten(influence.recalled)}."
+    for debate_id, reason in influence.left_out.items():
+        yield f"Memory does not quote {debate_id}: {reason}."
 
 
-def describe_standing(one: Standing) -> str:
-    """What a judge's record was, and what it is with the adopted votes."""
-    votes = format_count(one.added, "vote")
+def describe_standing(standing: "Standing") -> str:
+    """A judge's record before and after the adopted votes."""
+    votes = format_count(standing.added, "vote")
     before, after = (
         f"weight {float(record.weight):.2f}{' (proven)' if record.is_proven else ''}, "
         f"{record.right} right and {record.wrong} wrong"
-        for record in (one.before, one.after)
+        for record in (standing.before, standing.after)
     )
-    return f"{one.judge}, {votes}: {before}; then {after}."
+    return f"{standing.judge}, {votes}: {before}; then {after}."
 
 
 def shorten(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
-    return ", ".join(ids[:MOST_NAMED]) + more
+    rest = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
+    return ", ".join(ids[:MAX_NAMED]) + rest
 
 
-def dump_influence(found: Influence) -> dict[str, Any]:
+def dump_influence(influence: "Influence") -> dict[str, Any]:
     judges = [
         {
-            "judge": one.judge,
-            "votes": one.added,
+            "judge": standing.judge,
+            "votes": standing.added,
             **{
                 name: {"weight": f"{float(record.weight):.2f}", "proven": record.is_proven}
-                for name, record in (("before", one.before), ("after", one.after))
+                for name, record in (("before", standing.before), ("after", standing.after))
             },
         }
-        for one in found.judges
+        for standing in influence.judges
     ]
     return {
-        "adopted": [one.id for one in found.debates],
+        "adopted": [standing.id for standing in influence.debates if standing.id not in influence.already],
+        "already": [*influence.already],
         "judges": judges,
-        "recalled": [*found.recalled],
-        "left_out": {**found.left_out},
-        "their_outcomes": [*found.their_outcomes],
-        "same_question": [[*ids] for ids in found.repeated.values()],
+        "recalled": [*influence.recalled],
+        "left_out": {**influence.left_out},
+        "their_outcomes": [*influence.their_outcomes],
+        "same_question": [[*ids] for ids in influence.repeated.values()],
     }

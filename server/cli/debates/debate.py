@@ -45,7 +45,7 @@ OPTIONS_WHEN_CONTINUING = {
     *("--continue", "--chaos", "--json", "--quiet", "--model", "--judge-model"),
     *("--" + name.replace("_", "-") for name in Limits.model_fields),
 }
-"""Those about the run and its output, and the limits and models that can be changed while a debate runs."""
+"""Options about the run and its output, and the limits and models, which can change while a debate runs."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -57,7 +57,7 @@ OPTIONS_WHEN_CONTINUING = {
     shell_complete=complete_id,
     help="Continue this debate, also with other models; a paused one is resumed.",
 )
-@click.option("--format", type=click.Choice([*FORMATS]), default="second_opinion", show_default=True)
+@click.option("--format", type=click.Choice([*FORMATS]))
 @debaters_option("A debater", "Default: a model names the positions.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before the verdict.")
 @SEAT_OPTIONS
@@ -69,7 +69,7 @@ OPTIONS_WHEN_CONTINUING = {
 @OUTPUT_OPTIONS
 @click.pass_context
 def debate(
-    ctx: click.Context, /, question: str | None, continue_id: str | None, chaos: Chaos | None, **given: Any
+    ctx: click.Context, /, question: str | None, continue_id: str | None, chaos: Chaos | None, **options: Any
 ) -> None:
     """Debate QUESTION in the terminal, and print the verdict. QUESTION may be - for stdin.
 
@@ -78,25 +78,25 @@ def debate(
     if question == "-":
         question = sys.stdin.read().strip()
     if continue_id:
-        chosen = {
+        typed = {
             row.name or "": row.opts[0]
             for row in ctx.command.params
             if ctx.get_parameter_source(row.name or "") is ParameterSource.COMMANDLINE
         }
-        if others := [option for option in chosen.values() if option not in OPTIONS_WHEN_CONTINUING]:
-            raise click.UsageError(f"--continue keeps the debate's options: leave out {', '.join(others)}.")
-        changes = {name: given[name] for name in chosen if given.get(name)}
+        if fixed := [option for option in typed.values() if option not in OPTIONS_WHEN_CONTINUING]:
+            raise click.UsageError(f"--continue keeps the debate's options: leave out {', '.join(fixed)}.")
+        changes = {name: options[name] for name in typed if options.get(name)}
         starter: session.DebateStarter = partial(continue_debate, continue_id, changes)
     elif question:
-        starter = partial(start_debate, build_debate_request(question, given))
+        starter = partial(start_debate, build_debate_request(question, options))
     else:
         raise click.UsageError("Give a QUESTION, or --continue ID.")
     runs.run_debate(
         ctx.obj,
         starter,
         chaos,
-        as_json=given["as_json"],
-        quiet=given["quiet"],
+        as_json=options["as_json"],
+        quiet=options["quiet"],
         makes_database=not continue_id,
     )
 
@@ -110,12 +110,12 @@ async def start_debate(request: DebateRequest, manager: DebateManager) -> Debate
         click.echo(clean_line(f"No model is set up. On this machine {error.found}."), err=True)
         if not click.confirm(f"Debate with {' and '.join(error.proposal)}?", default=True, err=True):
             raise
-        chosen = request.model_copy(update={"models": error.proposal})
-    return await manager.start(chosen, actor=session.ACTOR)
+        request = request.model_copy(update={"models": error.proposal})
+    return await manager.start(request, actor=session.ACTOR)
 
 
 async def continue_debate(debate_id: str, changes: dict[str, Any], manager: DebateManager) -> DebateSnapshot:
-    """A stored debate with new limits and models, if any are given, and resumed if it is paused."""
+    """Claim a stored debate, apply new limits and models, and resume it if it is paused."""
     snapshot = await manager.store.claim(await find_debate_id(manager, debate_id))
     intervene = partial(manager.intervene, actor=session.ACTOR, run=False)
     for seat, model in list_new_models(snapshot.debate, changes):
@@ -130,10 +130,10 @@ async def continue_debate(debate_id: str, changes: dict[str, Any], manager: Deba
 
 
 def list_new_models(debate: Debate, changes: dict[str, Any]) -> list[tuple[str, str]]:
-    """(seat, model) where it is another one than now: models are given to debaters in turn, and to judges."""
+    """(seat, model) for each seat whose model changes. Models are given to debaters, and to judges, in turn."""
     rows = ((debate.names, changes.get("models")), (judge_seats(debate.setup), changes.get("judge_models")))
-    given = (zip(seats, cycle(models), strict=False) for seats, models in rows if models)
-    return [(seat, model) for seat, model in chain(*given) if current_model(debate, seat) != model]
+    assignments = (zip(seats, cycle(models), strict=False) for seats, models in rows if models)
+    return [(seat, model) for seat, model in chain(*assignments) if current_model(debate, seat) != model]
 
 
 @click.command()
@@ -148,7 +148,7 @@ def list_new_models(debate: Debate, changes: dict[str, Any]) -> list[tuple[str, 
 @SEAT_OPTIONS
 @OUTPUT_OPTIONS
 @click.pass_obj
-def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> None:
+def fork(settings: Settings, /, debate_id: str, at_round: int, **arguments: Any) -> None:
     """Run a new debate that takes over the first rounds of another, with changes.
 
     Everything that no option changes stays. `counterpoint compare` puts the two side by side. With candidates
@@ -159,7 +159,7 @@ def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> 
 
     async def start_fork(manager: DebateManager) -> DebateSnapshot:
         parent = await manager.load(await find_debate_id(manager, debate_id))
-        changes = build_fork_changes(parent.debate.names, given)
+        changes = build_fork_changes(parent.debate.names, arguments)
         return await manager.fork(parent.id, at_round, changes, actor=session.ACTOR)
 
-    runs.run_debate(settings, start_fork, as_json=given["as_json"], quiet=given["quiet"])
+    runs.run_debate(settings, start_fork, as_json=arguments["as_json"], quiet=arguments["quiet"])

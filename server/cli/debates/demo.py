@@ -1,9 +1,10 @@
-"""`counterpoint demo`: a recorded debate, its page, and then one that is held live on the embedded model."""
+"""`counterpoint demo`: a debate on the embedded model, and then a recorded answer with its page."""
 
 import gzip
 import json
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from importlib.util import find_spec
@@ -12,28 +13,44 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from server.cli import runs
+from server.cli import session
 from server.cli.debates.debate import start_debate
+from server.cli.debates.view import open_browser
 from server.cli.files import write_atomically
-from server.debate.commands.requests import DebateRequest, OptionsInput
+from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.machine.transitions import replay as replay_events
+from server.debate.views.state import describe_costs
 from server.engine import queries, transfer
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.local import model as local
 from server.models.local import weights
 from server.settings import Settings
-from storage.contract.streams import Entry
+from storage.streams import Entry
 
 if TYPE_CHECKING:
     from server.cli.live.display import LiveDisplay
 
 RECORDING = Path(__file__).with_name("demo.json.gz")
-"""The export of a debate, which `packaging/record_demo.py` held."""
+"""An exported debate, made by `packaging/record_demo.py`."""
 
-LONGEST = 30.0  # seconds of the replay
-LONGEST_UNSEEN = 2.0  # likewise, where it is not shown on a terminal
-FRAME = 0.05  # seconds between two steps
+LOCAL_DEBATE = {
+    "question": "Should smartphones be allowed in classrooms?",
+    "format": "advocates",
+    "debaters": [{"name": "Ada", "stance": "allow them"}, {"name": "Ben", "stance": "keep them out"}],
+    "models": ["local"],
+    "max_rounds": 1,
+    "run": True,
+}
+MISSING_RUNTIME = f"The embedded model's runtime is not installed: {local.INSTALL_COMMAND}"
+NEXT_STEPS = """
+Next: counterpoint keys set anthropic      a key, or better two, of different providers; or: counterpoint doctor
+      counterpoint debate "YOUR QUESTION"
+"""
+
+MAX_REPLAY_SECONDS = 30.0
+MAX_PIPED_REPLAY_SECONDS = 2.0  # where stdout is no terminal
+FRAME_SECONDS = 0.05
 
 
 class Recording(NamedTuple):
@@ -47,32 +64,60 @@ class Recording(NamedTuple):
 
 
 @click.command()
-@click.argument("question", default="Smartphones should be allowed in classrooms.")
-@click.option("--live", "only_live", is_flag=True, help="Only the live debate, without the recorded one.")
+@click.option(
+    "--local", "only_local", is_flag=True, help="Only the debate on this machine, without the recorded one."
+)
+@click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 @click.pass_obj
-def demo(settings: Settings, question: str, *, only_live: bool) -> None:
-    """Show a recorded debate, then run one on the embedded model: no key, no network, no cost.
+def demo(settings: Settings, *, only_local: bool, no_open: bool) -> None:
+    """Run a small debate on this machine, then replay a recorded answer: no key, no network, no cost.
 
-    The recorded debate is replayed in its own time, and written as a page beside the database; it is not in the list of
-    debates. The live one is. The embedded model's weights (93 MB) are downloaded first if they are missing. QUESTION
-    is for the live debate, and best put as a motion.
+    The embedded model debates first. It is small (135 million parameters, a download of 93 MB), so that its words mean
+    little, but the debate is stored as any other. The recorded answer is then replayed in its own time and written as a
+    page beside the database.
 
-    Example: counterpoint demo "Cities should ban cars from their centres."
+    Example: counterpoint demo
     """
-    if not only_live:
-        show_recording(read_recording(), Path(settings.database).with_name("demo.html"))
-        click.echo("\n== Live: the embedded model debates on this machine ==\n")
-    if find_spec("xllamacpp") is None:
-        raise click.ClickException(f"The embedded model's runtime is not installed: {local.INSTALL_COMMAND}")
+    if find_spec("xllamacpp"):
+        run_local_debate(settings)
+    elif only_local:
+        raise click.ClickException(MISSING_RUNTIME)
+    else:
+        click.echo(f"{MISSING_RUNTIME}\nThe recorded answer needs none of it.")
+    if not only_local:
+        click.echo()
+        page = Path(settings.database).with_name("demo.html")
+        show_recording(read_recording(), page)
+        click.echo(NEXT_STEPS)
+        if not no_open and sys.stdout.isatty():
+            open_browser(page.as_uri())
+
+
+def run_local_debate(settings: Settings) -> None:
+    """Hold a debate on the embedded model, and say what it took. Its words are not shown: they mean nothing."""
     if not local.is_available():
         weights.install(None, partial(click.echo, err=True))
-    options = OptionsInput(framing=False)  # the question is a motion
-    request = DebateRequest(question=question, models=["local"], max_rounds=2, run=True, options=options)
-    runs.run_debate(settings, partial(start_debate, request), makes_database=True)
+    from server.cli.live.display import LiveDisplay  # noqa: PLC0415  (imports rich)
+    from server.cli.live.run import run_and_display  # noqa: PLC0415
+
+    request = DebateRequest.model_validate(LOCAL_DEBATE)
+    display = LiveDisplay.for_streams(show_turns=False, show_bar=True)
+    display.out.print_wrapped(
+        "== On this machine: a small model debates, to show that everything runs here. =="
+    )
+    display.out.print_line(f"\n{request.question} Two sides, and a judge who reads them twice:")
+    with session.sigterm_as_interrupt():
+        operation = partial(run_and_display, partial(start_debate, request), display)
+        snapshot = session.run_with_manager(settings, operation, makes_database=True)
+    spent = describe_costs(snapshot.debate)[0].removesuffix(".")
+    display.out.print_wrapped(
+        f"It {snapshot.status}: {spent}. A model this small knows little, so its words are not shown here; they are "
+        f"stored as any others: counterpoint show {snapshot.id}"
+    )
 
 
 def read_recording() -> Recording:
-    """Checked as any debate from elsewhere is."""
+    """Load the recorded debate, with the checks of any import."""
     data = transfer.validate_export(json.loads(gzip.decompress(RECORDING.read_bytes())))
     entries = tuple(Entry(**dict(entry)) for entry in data.entries)
     times = [datetime.fromisoformat(entry.at) for entry in entries]
@@ -88,12 +133,12 @@ def show_recording(recording: Recording, page: Path) -> None:
     from server.web.record import build_data, build_debate  # noqa: PLC0415
 
     display = LiveDisplay.for_streams(show_turns=True, show_bar=True)
-    limit = LONGEST if display.out.is_terminal else LONGEST_UNSEEN
+    limit = MAX_REPLAY_SECONDS if display.out.is_terminal else MAX_PIPED_REPLAY_SECONDS
     length = recording.times[-1]
     pace = f"{limit:.0f} s in place of {length:.0f}" if length > limit else f"its own time, {length:.0f} s"
     display.out.print_wrapped(
-        f"== Recorded: this debate was held by Counterpoint on {recording.date}. Its turns and judgments were written "
-        f"beforehand, no model was asked. It is replayed in {pace}. =="
+        f"== Recorded: what an answer looks like. Counterpoint held this debate on {recording.date}; its answers and "
+        f"reviews were written beforehand, no model was asked. It is replayed in {pace}. =="
     )
     display.out.print_line()
     try:
@@ -101,7 +146,7 @@ def show_recording(recording: Recording, page: Path) -> None:
     finally:
         display.close()
     display.out.print_line()
-    print_verdict(display.out, recording.snapshot.debate)
+    print_verdict(display.out, recording.snapshot)
     source = queries.build_source(recording.snapshot, frozenset())
     text = build_page(build_data([build_debate(source, recording.entries, envelope=None)]))
     try:
@@ -110,46 +155,43 @@ def show_recording(recording: Recording, page: Path) -> None:
     except OSError as error:
         display.out.print_line(f"\nThe page of this debate cannot be written: {page}: {error.strerror}")
         return
-    display.out.print_line(f"\nThe page of this debate, to be opened in a browser:\n{page}")
+    display.out.print_line(f"\nThis debate as a page, for your browser:\n{page}")
 
 
 def replay(
     recording: Recording, display: "LiveDisplay", limit: float, sleep: Callable[[float], None]
 ) -> None:
-    """Show the entries at their times, and what debaters wrote until then; the whole in `limit` seconds at most."""
+    """Show each entry at its time, and turns while they are written. Takes `limit` seconds at most."""
     entries, times = recording.snapshot.entries, recording.times
     speed = max(times[-1] / limit, 1.0)
     writers = list_writers(entries, times)
-    written: dict[tuple[str, float], int] = {}  # characters, by seat and begin
-    shown, now = 0, 0.0
-    while shown < len(entries):
-        while shown < len(entries) and times[shown] <= now:
-            shown += 1
-        history = entries[:shown]
+    lengths: dict[tuple[str, float], int] = {}  # characters, by seat and begin
+    shown_count, now = 0, 0.0
+    while shown_count < len(entries):
+        while shown_count < len(entries) and times[shown_count] <= now:
+            shown_count += 1
+        history = entries[:shown_count]
         debate = replay_events(entry.event for entry in history)
         display.on_commit(DebateSnapshot(recording.snapshot.id, debate, history, is_foreign=True))
         for seat, text, begin, end in writers:
             if begin <= now < end:
                 length = int(len(text) * (now - begin) / (end - begin))
-                done = written.get((seat, begin), 0)
-                display.on_text(recording.snapshot.id, seat, text[done:length])
-                written[seat, begin] = length
+                old_length = lengths.get((seat, begin), 0)
+                display.on_text(recording.snapshot.id, seat, text[old_length:length])
+                lengths[seat, begin] = length
         display.draw()
-        sleep(FRAME)
-        now += FRAME * speed
+        sleep(FRAME_SECONDS)
+        now += FRAME_SECONDS * speed
 
 
 def list_writers(
     entries: tuple[Recorded, ...], times: tuple[float, ...]
 ) -> list[tuple[str, str, float, float]]:
-    """(seat, text, begin, end) of each turn, in seconds: it began when the last other thing was recorded."""
-
-    def find() -> Iterator[tuple[str, str, float, float]]:
-        begin = 0.0
-        for entry, at in zip(entries, times, strict=True):
-            if isinstance(entry.event, Spoke):
-                yield entry.event.seat, entry.event.text, begin, at
-            else:
-                begin = at
-
-    return list(find())
+    """(seat, text, begin, end) of each turn, in seconds. A turn begins when the last entry that is no turn came."""
+    writers, begin = [], 0.0
+    for entry, at in zip(entries, times, strict=True):
+        if isinstance(entry.event, Spoke):
+            writers.append((entry.event.seat, entry.event.text, begin, at))
+        else:
+            begin = at
+    return writers

@@ -16,7 +16,8 @@ from server.debate.facts.setup.options import CacheMode
 from server.debate.facts.text import clean_line, format_count
 from server.engine.debates import DebateManager
 from server.models.prices import PriceTable
-from server.models.registry import find_default_models
+from server.models.registry import choose_default_models
+from server.optional import optional_import
 from server.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from server.evaluation.runner import Evaluation
 
-FORMATS_SHOWN = ("text", "markdown", "md", "html", "json")
+FORMATS_SHOWN = ("text", "markdown", "md", "json")
 DOLLARS = click.FloatRange(0, min_open=True)
 GO_ON = "Run the same command again to go on: what is recorded is not paid for again."
 REDRAW_INTERVAL = 0.2  # seconds
@@ -32,17 +33,13 @@ REDRAW_INTERVAL = 0.2  # seconds
 
 @click.command()
 @click.argument("file", metavar="QUESTIONS.jsonl", type=click.File("rb"))
-@click.option("--model", "models", multiple=True, help="Of the debaters, and of the votes. Repeatable.")
+@click.option("--model", "models", multiple=True, help="Debates and votes. Repeatable.")
 @click.option("--judge", "judges", multiple=True, help="The model of a judge. Repeatable.")
 @click.option(
-    "--format",
-    "formats",
-    multiple=True,
-    metavar="FORMAT",
-    help="Of the debates. Repeatable.  [second_opinion]",
+    "--format", "formats", multiple=True, metavar="FORMAT", help="Repeatable.  [advocates, second_opinion]"
 )
 @click.option("--rounds", type=click.IntRange(0, 20), default=0, help="Rounds of talk.")
-@click.option("--limit", type=click.IntRange(1), help="Only so many questions, the first ones.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first so many questions.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Another: anew."
 )
@@ -52,85 +49,82 @@ REDRAW_INTERVAL = 0.2  # seconds
 @click.option(
     "--at-once", type=click.IntRange(1, 100), default=4, show_default=True, help="Debates at a time."
 )
-@click.option("--json", "as_json", is_flag=True, help="As --as json.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --as json.")
 @click.option("--as", "shown_as", type=click.Choice(FORMATS_SHOWN), default="text", show_default=True)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
-def evaluate(settings: Settings, /, file: BinaryIO, **given: Any) -> None:
-    """Say whether debating pays: one model, blind votes and debates on your own questions.
+def evaluate(settings: Settings, /, file: BinaryIO, **options: Any) -> None:
+    """Measure whether debating pays: one model, blind votes, second opinions and debates on your own questions.
 
     Each line of the file is {"id", "question", "options": [2 to 26 texts], "answer": index of the right one}. Every
-    question is debated, and voted on blindly for as many tokens as its debate took. Run again after an
-    interruption, what was recorded is not paid for again.
+    question is debated, answered by second opinions, and voted on blindly for as many tokens as each took. Run
+    again after an interruption, what was recorded is not paid for again.
 
     Example: counterpoint evaluate questions.jsonl --model openai/gpt-5.6-terra --judge anthropic/claude-sonnet-5-5
     """
-    from server.evaluation.plan import Plan  # noqa: PLC0415  (what it imports no other command needs)
-    from server.evaluation.questions import MAX_FILE_BYTES, parse_questions  # noqa: PLC0415
-    from server.evaluation.results import build_results  # noqa: PLC0415
-    from server.evaluation.runner import Budget, Evaluation  # noqa: PLC0415
+    with optional_import():  # no other command needs these
+        from server.evaluation.plan import Plan  # noqa: PLC0415
+        from server.evaluation.questions import MAX_FILE_BYTES, parse_questions  # noqa: PLC0415
+        from server.evaluation.results import build_results  # noqa: PLC0415
+        from server.evaluation.runner import Budget, Evaluation  # noqa: PLC0415
 
-    questions = parse_questions(file.read(MAX_FILE_BYTES + 1))[: given["limit"]]
-    budget = Budget(given["max_calls"] or 0, Decimal(str(given["max_cost_usd"] or 0)))
+    questions = parse_questions(file.read(MAX_FILE_BYTES + 1))[: options["limit"]]
+    budget = Budget(options["max_calls"] or 0, Decimal(str(options["max_cost_usd"] or 0)))
     find_price = PriceTable(settings.prices).find_price
     display = Display()
 
     async def run(manager: DebateManager) -> Evaluation:
-        models = tuple(given["models"]) or find_default_models(settings.models, manager.environ)
-        formats = tuple(given["formats"]) or ("second_opinion",)
-        judges: tuple[str, ...] = tuple(given["judges"])
-        cache: CacheMode = given["cache"] or "off"
-        plan = Plan(models, judges, formats, given["rounds"], given["seed"], cache=cache)
+        models = tuple(options["models"]) or choose_default_models(settings.models, manager.environ)
+        formats = tuple(options["formats"]) or ("advocates", "second_opinion")
+        judges: tuple[str, ...] = tuple(options["judges"])
+        cache: CacheMode = options["cache"] or "off"
+        plan = Plan(models, judges, formats, options["rounds"], options["seed"], cache=cache)
         work = Evaluation(
-            manager, plan, questions, find_price, budget, given["at_once"], on_change=display.update
+            manager, plan, questions, find_price, budget, options["at_once"], on_change=display.update
         )
         display.announce(work, await work.check())
         with display:
             await work.run()
         return work
 
-    with session.sigterm_as_interrupt() as handled:
+    with session.sigterm_as_interrupt() as signals:
         try:
             work = session.run_with_manager(settings, run, makes_database=True)
         except KeyboardInterrupt:
             click.echo(f"\nStopped. {GO_ON}", err=True)
-            sys.exit(128 + (handled or [signal.SIGINT])[0])
+            sys.exit(128 + (signals or [signal.SIGINT])[0])
     results = build_results(work.plan, questions, work.answers)
     results["spent"] = {"calls": work.calls, "cost_usd": f"{work.cost_usd:f}"}
     notes = list_notes(work)
     results["notes"] = notes
-    write_results(results, notes, "json" if given["as_json"] else given["shown_as"], given["output"])
+    write_results(results, notes, "json" if options["as_json"] else options["shown_as"], options["output"])
     if notes:
         raise click.ClickException(clean_line(f"{' '.join(notes)} {GO_ON}"))
 
 
 def list_notes(work: "Evaluation") -> list[str]:
-    """What is missing, and why."""
+    """Notes on missing debates, with the reasons."""
     notes = []
     if work.budget_reason:
         notes.append(f"Stopped: {work.budget_reason}.")
     for (question_id, name), reason in list(work.stopped.items())[:3]:
         notes.append(f"{clean_line(question_id)} ({name}): {clean_line(reason)}")
-    begun = len(work.answers) + len(work.stopped)
-    if left := len(work.jobs) - begun:
-        notes.append(f"{format_count(left, 'debate')} not begun.")
-    if more := len(work.stopped) - 3:
-        notes += [f"{format_count(more, 'more debate')} not over."] if more > 0 else []
+    if open_count := len(work.jobs) - len(work.answers) - len(work.stopped):
+        notes.append(f"{format_count(open_count, 'debate')} not begun.")
+    if (unnamed_count := len(work.stopped) - 3) > 0:
+        notes.append(f"{format_count(unnamed_count, 'more debate')} not over.")
     return notes
 
 
 def write_results(results: Any, notes: Sequence[str], shown_as: str, output: Path | None) -> None:
     """Print the results, or write them to a file. Raises ClickException if it cannot be written."""
-    from server.evaluation.page import render_page  # noqa: PLC0415
     from server.evaluation.report import render_markdown  # noqa: PLC0415
 
     if shown_as == "text" and output is None:
         session.open_terminal().print_markdown(render_markdown(results, notes))
         return
-    if shown_as == "json":
-        text = session.format_json(results) + "\n"
-    else:
-        text = (render_page if shown_as == "html" else render_markdown)(results, notes)
+    is_json = shown_as == "json"
+    text = session.format_json(results) + "\n" if is_json else render_markdown(results, notes)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -141,25 +135,26 @@ def write_results(results: Any, notes: Sequence[str], shown_as: str, output: Pat
 
 
 class Display:
-    """What is to come, and a bar on stderr where that is a terminal."""
+    """Announces the estimate, and shows a progress bar if stderr is a terminal."""
 
     def __init__(self) -> None:
         self.bar: Progress | None = None
         self.drawn_at = 0.0
 
     def announce(self, work: "Evaluation", expected: Iterable[Any]) -> None:
-        """The estimate of all debates, before anything is paid."""
+        """Print the estimate of all debates, before anything is paid."""
         rows = list(expected)
         calls = sum(row.calls for row in rows)
         low, high = (sum(row.input_tokens[end] + row.output_tokens[end] for row in rows) for end in (0, 1))
         costs = [[Decimal(row.cost_usd[end]) for row in rows if row.cost_usd[end]] for end in (0, 1)]
-        known = len(costs[0]) == len(rows)
-        money = f", ${sum(costs[0]):.4f} to ${sum(costs[1]):.4f}" if known else ", at unknown prices"
+        has_prices = len(costs[0]) == len(rows)
+        money = f", ${sum(costs[0]):.4f} to ${sum(costs[1]):.4f}" if has_prices else ", at unknown prices"
         debates = format_count(len(rows), "debate")
         questions = format_count(len(work.questions), "question")
+        votes = format_count(len(work.questions) * len(work.plan.voting_formats), "vote")
         about = f"about {calls:,} calls, {low:,} to {high:,} tokens{money}"
         click.echo(
-            f"{questions}, {debates} with a vote each: {about}. What is recorded already is free.", err=True
+            f"{questions}, {debates} and {votes}: {about}. What is recorded already is free.", err=True
         )
 
     def __enter__(self) -> None:
@@ -182,8 +177,8 @@ class Display:
         if self.bar is None or monotonic() - self.drawn_at < REDRAW_INTERVAL:
             return
         self.drawn_at = monotonic()
-        done, total = len(work.answers), len(work.jobs)
+        done_count, total = len(work.answers), len(work.jobs)
         cost = f", ${work.cost_usd:.4f}" if work.cost_usd else ""
-        told = f"{done} of {format_count(total, 'debate')}, {format_count(work.calls, 'call')}{cost}"
-        self.bar.update(self.bar.task_ids[0], description=told, completed=done, total=total)
+        text = f"{done_count} of {format_count(total, 'debate')}, {format_count(work.calls, 'call')}{cost}"
+        self.bar.update(self.bar.task_ids[0], description=text, completed=done_count, total=total)
         self.bar.refresh()

@@ -7,17 +7,15 @@ import click
 
 from server.cli import session
 from server.cli.files import write_atomically
-from server.debate.analysis import claims
 from server.debate.facts.text import remove_invisible
 from server.debate.views.catalog import VIEWS
 from server.debate.views.provenance import describe_provenance
-from server.debate.views.visibility import hide_answers
 from server.engine import queries, transfer
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.settings import Settings
 
-MOST_NAMED = 5  # debates with the question of an imported one
+MAX_NAMED = 5  # debates with the question of an imported one
 
 
 @click.command()
@@ -25,7 +23,7 @@ MOST_NAMED = 5  # debates with the question of an imported one
 @click.option(
     "--as",
     "file_format",
-    type=click.Choice(["markdown", "html", "json", "mermaid", "graphml"]),
+    type=click.Choice(["markdown", "html", "json"]),
     default="markdown",
     show_default=True,
 )
@@ -37,11 +35,10 @@ MOST_NAMED = 5  # debates with the question of an imported one
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
 def export(settings: Settings, debate_id: str, file_format: str, family: bool, output: Path | None) -> None:
-    """Write a debate as Markdown, as a page, as JSON that `counterpoint import` reads, or the graph of its points.
+    """Write a debate as Markdown, as a page, or as JSON that `counterpoint import` reads.
 
     The page is one HTML file that asks the network for nothing. The JSON contains every entry with its hash, and the
-    receipt. Mermaid is drawn by Markdown readers, GraphML read by programs that analyse graphs. A running debate can be
-    exported, too.
+    receipt. A running debate can be exported, too.
 
     Example: counterpoint export k3x9w2m4p7qr --as html -o debate.html
     """
@@ -68,13 +65,10 @@ def write_debate(settings: Settings, debate_id: str, file_format: str, *, family
         return build_page(session.run_with_debate(settings, debate_id, load)).rstrip("\n")
     if file_format == "json":
         return session.format_json(session.run_with_debate(settings, debate_id, transfer.export_debate))
-    view = VIEWS["transcript" if file_format == "markdown" else "graph"]
+    view = VIEWS["transcript"]
     source = session.run_with_debate(
-        settings, debate_id, lambda manager, found: queries.load_view_source(manager, found, view)
+        settings, debate_id, lambda manager, full_id: queries.load_view_source(manager, full_id, view)
     )
-    if file_format == "graphml":
-        told = describe_provenance(source.provenance, len(source.entries))
-        return claims.draw(hide_answers(source.debate), file_format) + (f"\n<!-- {told} -->" if told else "")
     return remove_invisible(view.render_text(source)).rstrip("\n")
 
 
@@ -97,20 +91,20 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
     data = transfer.parse_export(file.read(transfer.MAX_FILE_BYTES + 1))
 
     async def restore(manager: DebateManager) -> tuple[DebateSnapshot, int, list[queries.DebateRow]]:
-        snapshot, added = await transfer.restore_debate(manager, data)
-        return snapshot, added, await queries.find_same_question(manager, snapshot)
+        snapshot, new_count = await transfer.restore_debate(manager, data)
+        return snapshot, new_count, await queries.find_same_question(manager, snapshot)
 
-    snapshot, added, same = session.run_with_manager(settings, restore, makes_database=True)
-    new = f"{added} of them new" if added else "all of them stored already"
-    click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {new}.")
-    if told := describe_provenance(snapshot.provenance, snapshot.debate.version):
+    snapshot, new_count, twins = session.run_with_manager(settings, restore, makes_database=True)
+    news = f"{new_count} of them new" if new_count else "all of them stored already"
+    click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {news}.")
+    if note := describe_provenance(snapshot.provenance, snapshot.debate.version):
         adopted = snapshot.provenance.adopted
         click.echo(
-            told if adopted else f"{told} Ledger and memory use it after: counterpoint adopt {snapshot.id}"
+            note if adopted else f"{note} Ledger and memory use it after: counterpoint adopt {snapshot.id}"
         )
-    if same:
-        others = ", ".join(f"{row.debate_id} ({describe_recorder(row)})" for row in same[:MOST_NAMED])
-        more = f" and {len(same) - MOST_NAMED} more" if len(same) > MOST_NAMED else ""
-        click.echo(f"Its question was asked here before: {others}{more}.")
+    if twins:
+        names = ", ".join(f"{row.debate_id} ({describe_recorder(row)})" for row in twins[:MAX_NAMED])
+        rest = f" and {len(twins) - MAX_NAMED} more" if len(twins) > MAX_NAMED else ""
+        click.echo(f"Its question was asked here before: {names}{rest}.")
     if not snapshot.debate.ended:
         click.echo(f"Continue with: counterpoint debate --continue {snapshot.id}")

@@ -1,4 +1,4 @@
-"""`counterpoint ledger`: which judges were right, and what their verdicts are worth."""
+"""`counterpoint ledger`: which judges were right, and how good their verdicts are."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +14,13 @@ from server.debate.analysis.debates import format_weight
 from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_panel
 from server.debate.analysis.judgments import Judgment
 from server.debate.analysis.labelled_csv import LabelledFile, describe_left_out, parse_labelled_csv
-from server.debate.analysis.records import JudgeRecord, JudgeStatistics, summarize_ballots, summarize_judges
+from server.debate.analysis.records import (
+    JudgeRecord,
+    JudgeStatistics,
+    summarize_advice,
+    summarize_ballots,
+    summarize_judges,
+)
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line, format_count
 from server.debate.interventions.action import InterventionRequest
@@ -52,58 +58,70 @@ def import_file(settings: Settings, file: BinaryIO, as_json: bool) -> None:
     Example: counterpoint ledger import judgments.csv
     """
     judgments, rows, left_out = read_file(file)
-    found = session.run_with_manager(
+    result = session.run_with_manager(
         settings,
         lambda manager: stored.import_judgments(
-            manager.store.journal, judgments, manager.store.name_ledger(settings.owner)
+            manager.store.storage.ledger, judgments, manager.store.name_ledger(settings.owner)
         ),
         makes_database=True,
     )
     if as_json:
-        counted = {"rows": rows, "added": found.added, "changed": found.changed, "left_out": left_out}
-        click.echo(session.format_json(counted))
+        data = {"rows": rows, "added": result.added, "changed": result.changed, "left_out": left_out}
+        click.echo(session.format_json(data))
         return
-    more = f", {format_count(found.changed, 'judgment')} changed" if found.changed else ""
-    told = f"{format_count(rows, 'row')} read, {found.added:,} added{more}. {describe_left_out(left_out)}"
-    click.echo(told.rstrip())
+    changes = f", {format_count(result.changed, 'judgment')} changed" if result.changed else ""
+    text = f"{format_count(rows, 'row')} read, {result.added:,} added{changes}. {describe_left_out(left_out)}"
+    click.echo(text.rstrip())
 
 
 @ledger.command()
 @session.json_option
 @click.pass_obj
 def show(settings: Settings, as_json: bool) -> None:
-    """Show what is known of each judge.
+    """Show the record of each judge.
 
     Example: counterpoint ledger show --json
     """
 
     async def read(manager: DebateManager) -> tuple[list[Judgment], dict[str, Any]]:
-        ledger = (manager.store.journal, manager.store.name_ledger(settings.owner))
+        ledger = (manager.store.storage.ledger, manager.store.name_ledger(settings.owner))
         calibration = dump_calibration(await stored.read_calibration(*ledger))
         return await stored.read_judgments(*ledger), calibration
 
     judgments, calibration = session.run_with_manager(settings, read)
     judges, ballots = summarize_judges(judgments), summarize_ballots(judgments)
+    advisors = summarize_advice(judgments)
     if as_json:
-        rows = [dump_judge(found) for found in judges]
-        debaters = [asdict(one) for one in ballots]
-        click.echo(session.format_json({"judges": rows, "debaters": debaters, "calibration": calibration}))
+        data = {
+            "judges": [*map(dump_judge, judges)],
+            "debaters": [*map(asdict, ballots)],
+            "advisors": [*map(asdict, advisors)],
+        }
+        click.echo(session.format_json(data | {"calibration": calibration}))
         return
-    for found in judges:
-        click.echo(format_judge(found))
-    for held in ballots:
-        count = format_count(held.items, "blind ballot")
-        click.echo(clean_line(f"{held.model}, as a debater: right in {held.right} of {count}."))
-    if not (judges or ballots):
+    for judge in judges:
+        click.echo(format_judge(judge))
+    for debater in ballots:
+        count = format_count(debater.items, "blind ballot")
+        click.echo(clean_line(f"{debater.model}, as a debater: right in {debater.right} of {count}."))
+    for advisor in advisors:
         click.echo(
-            "The ledger is empty: no judge that is rated has voted in a debate with an outcome. The embedded model, "
-            "fakes such as `scripted` and `caller` are not rated. `counterpoint ledger settle` records an outcome.",
+            clean_line(
+                f"{advisor.model}, as an advisor: right in {advisor.apart_right} of {advisor.apart} answers by itself, "
+                f"in {advisor.after_right} of {advisor.after} after it had read the others."
+            )
+        )
+    if not (judges or ballots or advisors):
+        click.echo(
+            "The ledger is empty: no model that is rated has advised or judged in a debate with an outcome. "
+            "The embedded model, fakes such as `scripted` and `caller` are not rated. "
+            "`counterpoint ledger settle` records an outcome.",
             err=True,
         )
     elif calibration["items"]:
-        known = format_count(calibration["items"], "settled item")
+        items = format_count(calibration["items"], "settled item")
         correction = f"log-odds times {calibration['scale']}, plus {calibration['intercept']}"
-        click.echo(f"Beliefs are corrected by what {known} show: {correction}.")
+        click.echo(f"Beliefs are corrected by what {items} show: {correction}.")
 
 
 @ledger.command()
@@ -114,10 +132,10 @@ def show(settings: Settings, as_json: bool) -> None:
 @session.json_option
 @click.pass_obj
 def evaluate(settings: Settings, file: BinaryIO, weights: str, as_json: bool) -> None:
-    """Say what verdicts of the judges in FILE.csv are worth, each item counted as a debate. No model is called.
+    """Measure the verdicts of the judges in FILE.csv, with each item counted as a debate. No model is called.
 
-    Labels with their share and accuracy, baselines, and how good the pooled beliefs are. The columns are those of
-    `ledger import`.
+    Prints labels with their share and accuracy, baselines, and how good the pooled beliefs are. The columns are those
+    of `ledger import`.
 
     Example: counterpoint ledger evaluate judgments.csv --weights equal
     """
@@ -129,35 +147,38 @@ def evaluate(settings: Settings, file: BinaryIO, weights: str, as_json: bool) ->
     else:
 
         async def read(manager: DebateManager) -> tuple[list[Judgment], Any]:
-            ledger = (manager.store.journal, manager.store.name_ledger(settings.owner))
+            ledger = (manager.store.storage.ledger, manager.store.name_ledger(settings.owner))
             return await stored.read_judgments(*ledger), await stored.read_calibration(*ledger)
 
-        known, calibration = session.run_with_manager(settings, read)
+        stored_judgments, calibration = session.run_with_manager(settings, read)
         records: dict[str, JudgeRecord] = {
-            found.record.judge: found.record for found in summarize_judges(known)
+            statistics.record.judge: statistics.record for statistics in summarize_judges(stored_judgments)
         }
         panel = build_panel(judgments, records, calibration)
-    found = evaluate_panel(judgments, panel)
-    click.echo(session.format_json(dump_evaluation(found)) if as_json else format_evaluation(found))
+    evaluation = evaluate_panel(judgments, panel)
+    click.echo(session.format_json(dump_evaluation(evaluation)) if as_json else format_evaluation(evaluation))
 
 
 @ledger.command()
 @session.debate_id_argument
-@click.argument("truth", metavar="STANCE|DEBATER|none")
-@click.option("--why", default="", metavar="TEXT", help="How it is known.")
+@click.argument("truth", metavar="right|wrong|ADVISOR|STANCE|DEBATER|none")
+@click.option("--why", "reason", default="", metavar="TEXT", help="How it is known.")
 @click.pass_obj
-def settle(settings: Settings, debate_id: str, truth: str, why: str) -> None:
-    """Record which position of a debate that is over turned out right; again to correct it.
+def settle(settings: Settings, debate_id: str, truth: str, reason: str) -> None:
+    """Record what turned out right in an ended debate. Repeat it to correct it.
+
+    `right` and `wrong` are about what it found; an ADVISOR is right by the answer that it gave by itself.
+    "the advice of Advisor 1" is what it advised instead of any of the answers.
 
     Example: counterpoint ledger settle k3x9w2m4p7qr "keep Python" --why "The rewrite was abandoned."
     """
-    request = InterventionRequest(to=truth, reason=why)
+    request = InterventionRequest(to=truth, reason=reason)
 
-    async def record(manager: DebateManager, found: str) -> str:
-        snapshot, effect = await manager.intervene(found, Outcome.name, request, actor=session.ACTOR)
-        told = describe_provenance(snapshot.provenance, len(snapshot.entries))
-        hint = "" if snapshot.provenance.counts else f"The ledger uses it after: counterpoint adopt {found}"
-        return " ".join(filter(None, (describe_outcome(snapshot.debate), effect, told, hint)))
+    async def record(manager: DebateManager, full_id: str) -> str:
+        snapshot, effect = await manager.intervene(full_id, Outcome.name, request, actor=session.ACTOR)
+        provenance = describe_provenance(snapshot.provenance, len(snapshot.entries))
+        hint = "" if snapshot.provenance.counts else f"The ledger uses it after: counterpoint adopt {full_id}"
+        return " ".join(filter(None, (describe_outcome(snapshot.debate), effect, provenance, hint)))
 
     click.echo(clean_line(session.run_with_debate(settings, debate_id, record)))
 
@@ -183,46 +204,46 @@ def dump_calibration(calibration: Calibration) -> dict[str, Any]:
     return {"items": calibration.items, "scale": calibration.scale, "intercept": calibration.intercept}
 
 
-def dump_judge(found: JudgeStatistics) -> dict[str, Any]:
-    record, bias = found.record, found.side_bias
+def dump_judge(statistics: JudgeStatistics) -> dict[str, Any]:
+    record, bias = statistics.record, statistics.side_bias
     return {
         "judge": record.judge,
         "role": "judge",
-        "items": found.items,
+        "items": statistics.items,
         "asked": record.asked,
         "consistent": record.consistent,
         "right": record.right,
         "wrong": record.wrong,
         "weight": format_weight(record.weight),
-        "accuracy": round_share(found.accuracy),
-        "agreement": round_share(found.agreement),
-        "brier": round_share(found.brier),
+        "accuracy": round_share(statistics.accuracy),
+        "agreement": round_share(statistics.agreement),
+        "brier": round_share(statistics.brier),
         "proven": record.is_proven,
-        "first_rate": round_share(found.first_rate),
+        "first_rate": round_share(statistics.first_rate),
         "side_bias": {"side": bias.side, "excess": round_share(bias.excess)} if bias else None,
-        "calibration": dump_calibration(found.calibration),
-        "warning": found.warning,
+        "calibration": dump_calibration(statistics.calibration),
+        "warning": statistics.warning,
     }
 
 
-def format_judge(found: JudgeStatistics) -> str:
-    record = found.record
+def format_judge(statistics: JudgeStatistics) -> str:
+    record = statistics.record
     parts = [
         f"weight {format_weight(record.weight)}{' (proven)' if record.is_proven else ''}",
         f"{record.right} right and {record.wrong} wrong of {format_count(record.asked, 'item')}",
     ]
     shares = {
-        "readings agree in": found.agreement,
-        "Brier score": found.brier,
-        "names what stands first in": found.first_rate,
+        "readings agree in": statistics.agreement,
+        "Brier score": statistics.brier,
+        "names what stands first in": statistics.first_rate,
     }
     parts += [f"{name} {float(share):.2f}" for name, share in shares.items() if share is not None]
-    warning = f" {found.warning}" if found.warning else ""
+    warning = f" {statistics.warning}" if statistics.warning else ""
     return clean_line(f"{record.judge}: {', '.join(parts)}.{warning}")
 
 
-def dump_evaluation(found: Evaluation) -> dict[str, Any]:
-    pooled = found.pooled
+def dump_evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    pooled = evaluation.pooled
     scores = {
         "brier": pooled.brier,
         "nll": pooled.nll,
@@ -231,74 +252,77 @@ def dump_evaluation(found: Evaluation) -> dict[str, Any]:
         "mean_confidence": pooled.mean_confidence,
     }
     baselines = {
-        "majority": {"forced_accuracy": round_share(found.majority)},
+        "majority": {"forced_accuracy": round_share(evaluation.majority)},
         "best_single": {
-            "forced_accuracy": round_share(found.best_single),
-            "judges": [*found.best_judges],
+            "forced_accuracy": round_share(evaluation.best_single),
+            "judges": [*evaluation.best_judges],
         },
-        "one_order": {"forced_accuracy": round_share(found.one_order)},
+        "one_order": {"forced_accuracy": round_share(evaluation.one_order)},
     }
     return {
-        "items": found.items,
-        "judges": len(found.weights),
-        "weights": {judge: format_weight(weight) for judge, weight in found.weights.items()},
+        "items": evaluation.items,
+        "judges": len(evaluation.weights),
+        "weights": {judge: format_weight(weight) for judge, weight in evaluation.weights.items()},
         "labels": {
             label: {
                 "items": score.items,
-                "share": round_share(Fraction(score.items, found.items)),
+                "share": round_share(Fraction(score.items, evaluation.items)),
                 "right": score.right,
                 "accuracy": round_share(score.accuracy),
             }
-            for label, score in found.labels.items()
+            for label, score in evaluation.labels.items()
         },
-        "forced_accuracy": round_share(found.forced_accuracy),
-        "coverage": round_share(found.coverage),
+        "forced_accuracy": round_share(evaluation.forced_accuracy),
+        "coverage": round_share(evaluation.coverage),
         "baselines": baselines,
         "pooled": {
             "items": pooled.items,
             **{name: round(score, 4) if pooled.items else None for name, score in scores.items()},
             "bins": [
                 {
-                    "low": one.low,
-                    "high": one.high,
-                    "items": one.number,
-                    "mean_confidence": round(one.mean_belief, 4),
-                    "accuracy": round(one.accuracy, 4),
+                    "low": row.low,
+                    "high": row.high,
+                    "items": row.number,
+                    "mean_confidence": round(row.mean_belief, 4),
+                    "accuracy": round(row.accuracy, 4),
                 }
-                for one in pooled.bins
+                for row in pooled.bins
             ],
         },
     }
 
 
-def format_evaluation(found: Evaluation) -> str:
+def format_evaluation(evaluation: Evaluation) -> str:
     """The evaluation as lines of text, with a calibration plot where beliefs were given."""
-    judges = format_count(len(found.weights), "judge")
-    lines = [f"{format_count(found.items, 'item')}, {judges}.", "", "label        share  right"]
-    for label, score in found.labels.items():
+    judges = format_count(len(evaluation.weights), "judge")
+    lines = [f"{format_count(evaluation.items, 'item')}, {judges}.", "", "label        share  right"]
+    for label, score in evaluation.labels.items():
         accuracy = "     -" if score.accuracy is None else f"{float(score.accuracy):>6.1%}"
-        told = f"{score.right} of {score.ahead}" if score.ahead else "no side is ahead"
-        lines.append(f"{label:<11} {score.items / found.items:>6.1%} {accuracy}  ({told})")
-    best = found.best_judges
+        figures = f"{score.right} of {score.ahead}" if score.ahead else "no side is ahead"
+        lines.append(f"{label:<11} {score.items / evaluation.items:>6.1%} {accuracy}  ({figures})")
+    best = evaluation.best_judges
     single = f"a single judge, the mean of {len(best)} with the same weight"
     shares = {
-        "with a winner": found.coverage,
-        "right, where no winner counts one half": found.forced_accuracy,
-        "the same of a plain majority": found.majority,
-        f"of {f'the judge with the most weight, {best[0]}' if len(best) == 1 else single}": found.best_single,
-        "of a majority in one order": found.one_order,
+        "with a winner": evaluation.coverage,
+        "right, where no winner counts one half": evaluation.forced_accuracy,
+        "the same of a plain majority": evaluation.majority,
+        f"of {f'the judge with the most weight, {best[0]}' if len(best) == 1 else single}": evaluation.best_single,
+        "of a majority in one order": evaluation.one_order,
     }
     lines += [
         "",
         *(clean_line(f"{name}: {float(share):.1%}") for name, share in shares.items()),
         "",
-        *(f"{clean_line(judge)}: weight {format_weight(weight)}" for judge, weight in found.weights.items()),
+        *(
+            f"{clean_line(judge)}: weight {format_weight(weight)}"
+            for judge, weight in evaluation.weights.items()
+        ),
     ]
-    return "\n".join([*lines, *format_calibration(found)])
+    return "\n".join([*lines, *format_calibration(evaluation)])
 
 
-def format_calibration(found: Evaluation) -> Sequence[str]:
-    pooled = found.pooled
+def format_calibration(evaluation: Evaluation) -> Sequence[str]:
+    pooled = evaluation.pooled
     if not pooled.items:
         return []
     scores = (
@@ -306,11 +330,11 @@ def format_calibration(found: Evaluation) -> Sequence[str]:
     )
     lines = ["", f"pooled beliefs on {format_count(pooled.items, 'item')}: {scores}", ""]
     lines.append("confidence   right  (# right, | told)")
-    for one in pooled.bins:
-        told = min(BAR_WIDTH - 1, int(one.mean_belief * BAR_WIDTH))
-        bar = ["#" if place < round(one.accuracy * BAR_WIDTH) else " " for place in range(BAR_WIDTH)]
-        bar[told] = "|"
+    for row in pooled.bins:
+        belief_place = min(BAR_WIDTH - 1, int(row.mean_belief * BAR_WIDTH))
+        bar = ["#" if place < round(row.accuracy * BAR_WIDTH) else " " for place in range(BAR_WIDTH)]
+        bar[belief_place] = "|"
         lines.append(
-            f"{one.mean_belief:>10.0%} {one.accuracy:>7.0%}  {''.join(bar)}  {format_count(round(one.number), 'item')}"
+            f"{row.mean_belief:>10.0%} {row.accuracy:>7.0%}  {''.join(bar)}  {format_count(round(row.number), 'item')}"
         )
     return lines

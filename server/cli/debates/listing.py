@@ -1,4 +1,4 @@
-"""`counterpoint list` and `counterpoint recall`: the stored debates, and what they concluded on a question."""
+"""`counterpoint list` and `counterpoint recall`: stored debates, and what they concluded on a question."""
 
 import click
 
@@ -23,7 +23,7 @@ MAX_POSITION_BYTES = 200
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
     """List debates, newest first; with QUERY those that contain all of its words.
 
-    Id, time, status and outcome, dollars, models, and the question. On a terminal the question stands below the rest.
+    Columns: id, time, status and outcome, dollars, models, question. On a terminal the question stands below the rest.
 
     Example: counterpoint list rust --status concluded
     """
@@ -51,29 +51,30 @@ def recall_debates(settings: Settings, question: str, limit: int, as_json: bool)
 
     Example: counterpoint recall "Do we rewrite the invoicing service?"
     """
-    found = session.run_with_manager(
+    related_debates = session.run_with_manager(
         settings, lambda manager: recall(manager.store, question, limit=limit, with_dry_runs=True)
     )
     if as_json:
         rows = [
-            one.recalled.model_dump() | {"dry_run": one.is_dry_run, "provenance": one.provenance.model_dump()}
-            for one in found
+            row.recalled.model_dump() | {"dry_run": row.is_dry_run, "provenance": row.provenance.model_dump()}
+            for row in related_debates
         ]
         click.echo(session.format_json({"recalled": rows}))
         return
-    session.print_paged(lambda out: out.print_markdown("\n\n".join(map(render_related, found))))
-    if not found:
+    session.print_paged(lambda out: out.print_markdown("\n\n".join(map(render_related, related_debates))))
+    if not related_debates:
         click.echo("No earlier debate concluded anything on a related question.", err=True)
 
 
 def render_related(related: Related) -> str:
     """A heading with id, date and outcome, and below it what was found."""
-    one = related.recalled
-    position = f": {quote_inline(one.position, MAX_POSITION_BYTES)}" if one.position else ""
+    recalled = related.recalled
+    position = f": {quote_inline(recalled.position, MAX_POSITION_BYTES)}" if recalled.position else ""
     dry = " (a dry run: only dry runs recall it)" if related.is_dry_run else ""
-    lines = [f"**{one.debate_id}**, {one.at[:10]}, {one.outcome}{position}{dry}", quote_heading(one.question)]
-    lines += [quote(one.finding)] if one.finding else []
-    lines += [f"Dissent:\n{quote(one.dissent)}"] if one.dissent else []
-    lines += ["It recalled a debate that was retracted since."] if one.used_retracted else []
+    head = f"**{recalled.debate_id}**, {recalled.at[:10]}, {recalled.outcome}{position}{dry}"
+    lines = [head, quote_heading(recalled.question)]
+    lines += [quote(recalled.finding)] if recalled.finding else []
+    lines += [f"Dissent:\n{quote(recalled.dissent)}"] if recalled.dissent else []
+    lines += ["It recalled a debate that was retracted since."] if recalled.used_retracted else []
     lines += filter(None, [describe_provenance(related.provenance)])
-    return "\n\n".join([*lines, *([quote(one.settled)] if one.settled else [])])
+    return "\n\n".join([*lines, *([quote(recalled.settled)] if recalled.settled else [])])

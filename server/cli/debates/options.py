@@ -1,4 +1,4 @@
-"""The options of `counterpoint debate` and `fork`, and the requests that are made of them."""
+"""The options of `counterpoint debate` and `fork`, and the requests built from them."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -15,9 +15,15 @@ from server.debate.commands.setup.formats import PHASES
 from server.debate.facts.earlier import MOST_RECALLED
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.limits import BREAKPOINT_FORMS
-from server.debate.facts.setup.options import ChallengeMode, ClaimMode, EffortLevel, HandoffMode, OnWindow
+from server.debate.facts.setup.options import (
+    ChallengeMode,
+    ClaimMode,
+    EffortLevel,
+    ThinkingMode,
+)
 from server.debate.facts.setup.phases import Order
 from server.debate.facts.text import format_count
+from server.debate.seats.registry import SEATS
 from server.models.fakes.chaos import Chaos
 from server.research.documents import read_document
 
@@ -27,7 +33,7 @@ TEAM_OPTIONS = {
     "topic": "topic",
     "diversity": "diversity",
 }
-"""Those of options.team and changes.team, by their names there."""
+"""Parameters of the command line by the fields of options.team and changes.team that they fill."""
 
 Decorator = Callable[[Any], Any]
 InputModel = TypeVar("InputModel", bound=BaseModel)
@@ -37,18 +43,26 @@ MEMORY = click.Choice(["off", "own", *map(str, range(1, MOST_RECALLED + 1))])
 
 
 class TextFile(click.Path):
-    """Gives {"title": the file's name, "text": what it contains}."""
+    """A path that becomes {"title": the file's name, "text": its content}. An empty file is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
         try:
-            return {"title": path.name, "text": path.read_text(encoding="utf-8")}
+            text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             self.fail(f"{path}: not a readable text file in UTF-8.", param, ctx)
+        if not text.strip():
+            self.fail(f"{path} is empty.", param, ctx)
+        return {"title": path.name, "text": text}
+
+
+def read_text(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """A text, or the content of the file that "@" stands before."""
+    return TEXT_FILE.convert(value[1:], option, ctx)["text"] if value and value.startswith("@") else value
 
 
 class DocumentFile(click.Path):
-    """Gives {"title": the file's name, "text": its text}, of a PDF or a web page, too."""
+    """A path of a text, PDF or HTML file that becomes {"title": the file's name, "text": its text}."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
@@ -94,7 +108,7 @@ SEAT_OPTIONS = combine_options(
 
 CANDIDATE_HELP = "Models to choose debaters and judges from, by the ledger. Repeatable."
 
-DIVERSITY_HELP = "How far errors that models have in common count."
+DIVERSITY_HELP = "How much errors that models have in common count."
 
 CANDIDATE_OPTIONS = combine_options(
     click.option("--candidate", "candidates", multiple=True, help=CANDIDATE_HELP),
@@ -104,38 +118,43 @@ CANDIDATE_OPTIONS = combine_options(
 """Options of `debate` and `fork`: a team that the ledger chooses."""
 
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
-WINDOW_HELP = "What does not fit a model's window: refused, or sent all the same.  [refuse]"
 QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
 
 DEBATE_OPTIONS = combine_options(
+    click.option(
+        "--my-answer",
+        metavar="TEXT|@FILE",
+        callback=read_text,
+        help="What you would say: the result says first whether it stands.",
+    ),
     click.option("--team-size", type=click.IntRange(2, 26), help="Models to choose for positions."),
     click.option("--phase", "phases", multiple=True, help=PHASES_HELP),
     click.option(
         "--moderator", type=click.Choice(["opens", "closes", "both"]), help="What the moderator does."
     ),
     click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator."),
-    click.option("--no-framing", is_flag=True, help="Without debaters: for and against, unasked."),
-    click.option("--same-stance", is_flag=True, help="Two debaters may stand for the same."),
-    click.option("--closing-round", is_flag=True, help="The talk ends with a round written together."),
-    click.option("--baseline", is_flag=True, help="Then a blind vote for as many tokens."),
+    click.option("--no-framing", is_flag=True, help="Without debaters: argue for and against."),
+    click.option("--baseline", is_flag=True, help="Add a blind vote for as many tokens."),
     session.cache_option,
     click.option("--memory", type=MEMORY, help="Recall earlier debates: so many, or own (3).  [off]"),
-    click.option("--memory-for-judges", is_flag=True, help="Judges read what is recalled, too."),
-    click.option("--mirror", type=click.Choice(["true", "if_contested"]), help="Again with stances swapped."),
-    click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
-    click.option("--observer", is_flag=True, help="An observer marks the rhetoric of each round."),
+    click.option(
+        "--mirror", type=click.Choice(["true", "if_contested"]), help="Repeat with stances swapped."
+    ),
+    *(click.option(f"--{seat.name}", is_flag=True, help=seat.help) for seat in SEATS if seat.help),
     click.option(
         "--claims", type=click.Choice(get_args(ClaimMode)), help="extracted: by an analyst.  [asked]"
     ),
     click.option(
-        "--challenges", type=click.Choice(get_args(ChallengeMode)), help="To hollow agreement.  [report]"
+        "--challenges", type=click.Choice(get_args(ChallengeMode)), help="If agreement is hollow.  [report]"
     ),
-    click.option("--effort", type=click.Choice(get_args(EffortLevel)), help="Presets for what is left out."),
+    click.option("--effort", type=click.Choice(get_args(EffortLevel)), help="Presets for omitted options."),
+    click.option(
+        "--thinking",
+        type=click.Choice(get_args(ThinkingMode)),
+        help="How much models think before they write.  [their default]",
+    ),
     click.option("--voting", metavar="RULE", help="Consensus: a kind such as majority, or JSON."),
     click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
-    click.option(
-        "--handoff", type=click.Choice(get_args(HandoffMode)), help="How speakers name the next one."
-    ),
     click.option("--output-schema", type=TEXT_FILE, help="A file with the JSON Schema of the result."),
     # Limits, named as in `options.limits`
     click.option("--timeout", "turn_timeout", type=TIMEOUT, metavar="SECONDS", help="Limit of one reply."),
@@ -143,6 +162,12 @@ DEBATE_OPTIONS = combine_options(
     click.option("--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="Limit of the debate."),
     click.option("--max-turns", type=click.IntRange(1, 1000), help="Turns in all rounds of talk."),
     click.option("--max-calls", type=click.IntRange(1), help="Requests to models, retries included."),
+    click.option(
+        "--thinking-tokens",
+        type=click.IntRange(1, 128_000),
+        metavar="TOKENS",
+        help="For thoughts in one reply, beside its text.  [8000]",
+    ),
     click.option(
         "--max-cost-usd",
         type=click.FloatRange(0, min_open=True),
@@ -155,7 +180,6 @@ DEBATE_OPTIONS = combine_options(
     click.option(
         "--fallback-model", "fallback_models", multiple=True, help="Replaces a model that fails. Repeatable."
     ),
-    click.option("--on-window", type=click.Choice(get_args(OnWindow)), help=WINDOW_HELP),
     click.option("--quorum", type=click.IntRange(1, 26), help=QUORUM_HELP),
 )
 """Options of `debate` alone: its procedure, its limits, and what happens when models fail."""
@@ -178,59 +202,64 @@ def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) ->
         raise click.UsageError(str(error)) from None
 
 
-def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
-    """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
-    options = {name: value for name in OptionsInput.model_fields if (value := given.get(name))}
-    options |= build_judges(given)
-    options |= build_team(given)
-    options["framing"] = not given["no_framing"]
-    options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
-    if duty := given["moderator"] or ("opens" if given["tools"] else ""):
-        options["moderator"] = {"opens": duty != "closes", "closes": duty != "opens", "tools": given["tools"]}
-    if given["output_schema"]:
-        options["output_schema"] = given["output_schema"]["text"]
+def build_debate_request(question: str, arguments: dict[str, Any]) -> DebateRequest:
+    """The request of `debate`. Raises UsageError for invalid values; the manager rejects what cannot be debated."""
+    options = {name: value for name in OptionsInput.model_fields if (value := arguments.get(name))}
+    options |= build_judges(arguments)
+    options |= build_team(arguments)
+    options["framing"] = not arguments["no_framing"]
+    options["limits"] = {name: value for name in LimitsInput.model_fields if (value := arguments.get(name))}
+    if duty := arguments["moderator"] or ("opens" if arguments["tools"] else ""):
+        duties = {"opens": duty != "closes", "closes": duty != "opens"}
+        options["moderator"] = duties | {"tools": arguments["tools"]}
+    if arguments["output_schema"]:
+        options["output_schema"] = arguments["output_schema"]["text"]
     data = {
         "question": question,
-        "format": given["format"],
-        "debaters": [parse_debater(text) for text in given["debaters"]],
-        "models": given["models"],
+        "format": arguments["format"] or "",
+        "debaters": [parse_debater(text) for text in arguments["debaters"]],
+        "models": arguments["models"],
         "options": options,
     }
-    return validate_input(DebateRequest, data, given)
+    return validate_input(DebateRequest, data, arguments)
 
 
-def build_fork_changes(debater_names: Sequence[str], given: dict[str, Any]) -> ChangesInput:
-    """Raises UsageError for invalid values."""
-    changed = [parse_debater(text) for text in given["debaters"]]
-    models = dict(zip(debater_names, cycle(given["models"]), strict=False))
-    data = {name: given[name] for name in ("moderator", "instructions", "seed", "pause_when") if given[name]}
-    data["models"] = models | {row["name"]: row["model"] for row in changed if row["model"]}
-    data["stances"] = {row["name"]: row["stance"] for row in changed}
-    return validate_input(ChangesInput, data | build_judges(given) | build_team(given), given)
+def build_fork_changes(debater_names: Sequence[str], arguments: dict[str, Any]) -> ChangesInput:
+    """The changes of `fork`. Raises UsageError for invalid values."""
+    rows = [parse_debater(text) for text in arguments["debaters"]]
+    models = dict(zip(debater_names, cycle(arguments["models"]), strict=False))
+    names = ("moderator", "instructions", "seed", "pause_when")
+    data = {name: arguments[name] for name in names if arguments[name]}
+    data["models"] = models | {row["name"]: row["model"] for row in rows if row["model"]}
+    data["stances"] = {row["name"]: row["stance"] for row in rows}
+    return validate_input(ChangesInput, data | build_judges(arguments) | build_team(arguments), arguments)
 
 
-def build_team(given: dict[str, Any]) -> dict[str, Any]:
-    asked = {key: given[name] for key, name in TEAM_OPTIONS.items() if given.get(name) not in (None, "", ())}
-    return {"team": asked} if asked else {}
+def build_team(arguments: dict[str, Any]) -> dict[str, Any]:
+    values = {key: arguments.get(name) for key, name in TEAM_OPTIONS.items()}
+    team = {key: value for key, value in values.items() if value not in (None, "", ())}
+    return {"team": team} if team else {}
 
 
-def build_judges(given: dict[str, Any]) -> dict[str, Any]:
-    judges = {"count": given["judges"] or 0, "models": given["judge_models"]}
+def build_judges(arguments: dict[str, Any]) -> dict[str, Any]:
+    judges = {"count": arguments["judges"] or 0, "models": arguments["judge_models"]}
     return {"judges": judges} if any(judges.values()) else {}
 
 
-def validate_input(input_type: type[InputModel], data: dict[str, Any], given: dict[str, Any]) -> InputModel:
-    common = {"documents": given["document"], "max_rounds": given["rounds"] or 0, "run": True}
+def validate_input(
+    input_type: type[InputModel], data: dict[str, Any], arguments: dict[str, Any]
+) -> InputModel:
+    common: dict[str, Any] = {"documents": arguments["document"], "run": True}
+    common |= {} if arguments["rounds"] is None else {"max_rounds": arguments["rounds"]}
     try:
         return input_type.model_validate(data | common)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        problem = "it is unknown" if first["type"] == "extra_forbidden" else first["msg"]
-        if first["type"] == "too_long" and isinstance(
-            first["input"], str
-        ):  # of a text that was cleaned first
-            problem = f"it may have {first['ctx']['max_length']:,} characters at most"
-        raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {problem}.") from None
+        first_error = error.errors(include_url=False)[0]
+        problem = "it is unknown" if first_error["type"] == "extra_forbidden" else first_error["msg"]
+        # pydantic says "items" here, since the text was cleaned before its length was checked.
+        if first_error["type"] == "too_long" and isinstance(first_error["input"], str):
+            problem = f"it may have {first_error['ctx']['max_length']:,} characters at most"
+        raise click.UsageError(f"{' '.join(str(part) for part in first_error['loc'])}: {problem}.") from None
 
 
 def parse_debater(text: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`counterpoint intervene`, `tag` and `delete`: what is done to a debate, whichever process runs it."""
+"""`counterpoint intervene`, `tag` and `delete`: change a debate, whichever process runs it."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,18 +15,18 @@ from server.debate.interventions.registry import ACTIONS
 from server.engine.database.errors import DebateDeletedError, StorageUnavailableError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.optional import optional_import
 from server.settings import Settings
-from server.upkeep.deletion import delete_debate
-from storage.contract.deletion import Tombstone
+from storage.streams import Tombstone
 
 NOT_RUN = "No process runs it now. To go on: counterpoint debate --continue {}"
-TAKE_UP_SECONDS = 3.0  # in which a process that waits for the debate takes it up
+TAKE_UP_SECONDS = 3.0  # for a process that waits for a paused debate to take it up
 TAKE_UP_INTERVAL = 0.2
 
 
-def parse_weight(_: click.Context, _option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+def parse_weight(_: click.Context, _option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
     weights = {}
-    for text in given:
+    for text in texts:
         seat, equals, weight = text.rpartition("=")
         try:
             is_number = bool(equals and seat.strip()) and Fraction(weight.strip()) >= 0
@@ -38,48 +38,62 @@ def parse_weight(_: click.Context, _option: click.Parameter, given: Sequence[str
     return weights
 
 
+def parse_limit(_: click.Context, _option: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
+    """Limits by name. The debate itself checks names and values."""
+    for text in texts:
+        if "=" not in text:
+            raise click.UsageError(f"--limit {text!r}: write NAME=VALUE, as in max_calls=40.")
+    return dict(text.split("=", 1) for text in texts)
+
+
 @click.command()
 @session.debate_id_argument
 @click.argument("action", metavar="ACTION", type=click.Choice(ACTIONS))
+@click.option("--text", default="", help="The text of inject, challenge, instruct, tag or untag.")
 @click.option(
-    "--text",
-    default="",
-    help="Of inject, challenge, instruct, tag and untag.",
+    "--to", default="", metavar="SEAT", help="One seat; for outcome: the position that turned out right."
 )
+@click.option("--rounds", type=click.IntRange(1), default=None, help="For extend: how many more.")
 @click.option(
-    "--to", default="", metavar="SEAT", help="For one seat; of outcome the position that was right."
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=parse_limit,
+    help="For extend, such as max_calls=40. Repeatable.",
 )
-@click.option("--rounds", type=click.IntRange(1), default=None, help="Of extend: how many more.")
-@click.option("--round", "round_number", type=click.IntRange(1), default=None, help="Of retract.")
-@click.option("--model", default="", help="Of replace_model.")
+@click.option("--round", "round_number", type=click.IntRange(1), default=None, help="For retract.")
+@click.option("--model", default="", help="For replace_model.")
 @click.option(
     "--weights",
     multiple=True,
     metavar="SEAT=WEIGHT",
     callback=parse_weight,
-    help="As 'judge 1=3/2'. Repeatable.",
+    help="For weights, such as 'judge 1=3/2'. Repeatable.",
 )
-@click.option("--threshold", default="", help="The share that a position needs, as 2/3.")
+@click.option("--threshold", default="", help="The share that a position needs, such as 2/3.")
 @click.option("--reason", default="", help="For the record.")
 @click.pass_obj
 def intervene(
-    settings: Settings, /, debate_id: str, action: str, round_number: int | None, **given: Any
+    settings: Settings, /, debate_id: str, action: str, round_number: int | None, **arguments: Any
 ) -> None:
     """Change the course of a debate, whichever process runs it.
 
     Example: counterpoint intervene k3x9w2m4p7qr inject --text "The budget is fixed."
     """
-    request = InterventionRequest(**given | {"rounds": given["rounds"] or 0, "round": round_number or 0})
+    request = InterventionRequest(
+        **arguments | {"rounds": arguments["rounds"] or 0, "round": round_number or 0}
+    )
 
-    async def make(manager: DebateManager, found: str) -> tuple[DebateSnapshot, str, bool]:
-        before = await manager.load(found)
-        snapshot, effect = await manager.intervene(found, action, request, actor=session.ACTOR, run=False)
+    async def apply(manager: DebateManager, full_id: str) -> tuple[DebateSnapshot, str, bool]:
+        before = await manager.load(full_id)
+        snapshot, effect = await manager.intervene(full_id, action, request, actor=session.ACTOR, run=False)
         if snapshot.status != "running":
             return snapshot, effect, True
         is_awaited = before.status == "paused" and snapshot.is_unattended
-        return snapshot, effect, await is_taken_up(manager, found, TAKE_UP_SECONDS if is_awaited else 0)
+        return snapshot, effect, await wait_for_runner(manager, full_id, TAKE_UP_SECONDS if is_awaited else 0)
 
-    snapshot, effect, is_run = session.run_with_debate(settings, debate_id, make)
+    snapshot, effect, is_run = session.run_with_debate(settings, debate_id, apply)
     if not is_run and action == "resume":
         effect = "It is resumed."
     click.echo(clean_line(effect))
@@ -87,12 +101,12 @@ def intervene(
         click.echo(NOT_RUN.format(snapshot.id))
 
 
-async def is_taken_up(manager: DebateManager, debate_id: str, wait: float) -> bool:
-    """Whether a process runs the debate, or begins to within so many seconds."""
-    until = anyio.current_time() + wait
+async def wait_for_runner(manager: DebateManager, debate_id: str, seconds: float) -> bool:
+    """Wait up to so many seconds for a process to run the debate. Returns whether one does."""
+    deadline = anyio.current_time() + seconds
     while True:
         is_run = await manager.is_run(debate_id)
-        if is_run or anyio.current_time() >= until:
+        if is_run or anyio.current_time() >= deadline:
             return is_run
         await anyio.sleep(TAKE_UP_INTERVAL)
 
@@ -104,17 +118,17 @@ async def is_taken_up(manager: DebateManager, debate_id: str, wait: float) -> bo
 @click.option("--reason", default="", help="For the record.")
 @click.pass_obj
 def tag(settings: Settings, debate_id: str, tags: Sequence[str], remove: bool, reason: str) -> None:
-    """Give a debate tags, under which lists find it: at any time, also after its end.
+    """Add tags to a debate, also after its end. Lists find it by them.
 
     Example: counterpoint tag k3x9w2m4p7qr billing urgent
     """
     action = "untag" if remove else "tag"
     request = InterventionRequest(text="\n".join(map(clean_line, tags)), reason=reason)
 
-    async def make(manager: DebateManager, found: str) -> str:
-        return (await manager.intervene(found, action, request, actor=session.ACTOR, run=False))[1]
+    async def apply(manager: DebateManager, full_id: str) -> str:
+        return (await manager.intervene(full_id, action, request, actor=session.ACTOR, run=False))[1]
 
-    click.echo(clean_line(session.run_with_debate(settings, debate_id, make)))
+    click.echo(clean_line(session.run_with_debate(settings, debate_id, apply)))
 
 
 @click.command()
@@ -122,38 +136,40 @@ def tag(settings: Settings, debate_id: str, tags: Sequence[str], remove: bool, r
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def delete(settings: Settings, debate_id: str, yes: bool) -> None:
-    """Delete a debate with its texts, and the mirror that was held for it. Whoever runs it stops.
+    """Delete a debate with its texts, and its mirror. A process that runs it stops.
 
-    What stays: a tombstone with the id, the hash of the last entry, the date and the signed receipt; what was spent in
-    the sums of its days; its forks; and what was copied elsewhere, as exports and backups.
+    What stays: a tombstone with the id, the hash of the last entry, the date and the signed receipt; its part of the
+    daily spending; its forks; and copies elsewhere, such as exports and backups.
 
     Example: counterpoint delete k3x9w2m4p7qr
     """
+    with optional_import():
+        from server.upkeep.deletion import delete_debate  # noqa: PLC0415
 
-    async def describe(manager: DebateManager, found: str) -> tuple[str, str]:
+    async def describe(manager: DebateManager, full_id: str) -> tuple[str, str]:
         try:
-            snapshot = await manager.load(found)
+            snapshot = await manager.load(full_id)
         except DebateDeletedError:
             raise
         except StorageUnavailableError as error:
-            return found, f"It cannot be read: {error}"
-        told = [quote_words(snapshot.debate.setup.question), snapshot.status]
-        told.append(format_count(len(snapshot.debate.turns), "turn"))
-        if await manager.is_run(found):
-            told.append("a process runs it now, and stops")
-        return found, ", ".join(told)
+            return full_id, f"It cannot be read: {error}"
+        parts = [quote_words(snapshot.debate.setup.question), snapshot.status]
+        parts.append(format_count(len(snapshot.debate.turns), "turn"))
+        if await manager.is_run(full_id):
+            parts.append("a process runs it now, and stops")
+        return full_id, ", ".join(parts)
 
-    async def remove(manager: DebateManager, found: str) -> list[Tombstone]:
-        return await delete_debate(manager, found, actor=session.ACTOR)
+    async def remove(manager: DebateManager, full_id: str) -> list[Tombstone]:
+        return await delete_debate(manager, full_id, actor=session.ACTOR)
 
     if not yes:
-        found, told = session.run_with_debate(settings, debate_id, describe)
-        click.echo(clean_line(f"Debate {found}: {told}."), err=True)
-        debate_id = found
+        full_id, description = session.run_with_debate(settings, debate_id, describe)
+        click.echo(clean_line(f"Debate {full_id}: {description}."), err=True)
+        debate_id = full_id
         click.confirm("Delete it? Its texts cannot be brought back.", abort=True, err=True)
-    for one in session.run_with_debate(settings, debate_id, remove):
-        receipt = "its signed receipt, " if one.texts else ""
+    for tombstone in session.run_with_debate(settings, debate_id, remove):
+        receipt = "its signed receipt, " if tombstone.texts else ""
         click.echo(
-            f"Debate {one.stream} is deleted. What stays: its id, the date {one.at[:10]}, {receipt}and the hash of the "
-            f"last of its {one.seq} entries, {one.head}."
+            f"Debate {tombstone.stream} is deleted. What stays: its id, the date {tombstone.at[:10]}, {receipt}and "
+            f"the hash of the last of its {tombstone.seq} entries, {tombstone.head}."
         )

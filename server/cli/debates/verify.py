@@ -1,11 +1,10 @@
-"""`counterpoint verify` and `counterpoint receipt`: receipts, and records checked against them, offline."""
+"""`counterpoint verify` and `counterpoint receipt`: print receipts, and check records offline."""
 
 import json
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -17,50 +16,50 @@ from server.engine.database.errors import DebateDeletedError
 from server.settings import Settings
 from server.signing import MAX_KEY_FILE_BYTES, Signer, format_public_key, parse_public_key
 
+if TYPE_CHECKING:
+    from server.engine.verification import Finding
+
 WRONG, INCOMPLETE = 1, 3  # exit codes
-MARKS = {"holds": "ok", "wrong": "WRONG", "unknown": "not checked"}
+MARKS: "dict[Finding, str]" = {"holds": "ok", "wrong": "WRONG", "unknown": "not checked"}
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
-@click.option("--key", metavar="PUBKEY", help="Who has to have signed: a public key, or a file with one.")
-@click.option("--receipt", "kept", type=click.File("rb"), help="A receipt that was kept elsewhere.")
+@click.option("--key", metavar="PUBKEY", help="The signer's public key, or a file with it.")
+@click.option("--receipt", "kept_receipt", type=click.File("rb"), help="A receipt that was kept elsewhere.")
 @session.json_option
 @click.pass_obj
-def verify(settings: Settings, file: BinaryIO, key: str | None, kept: BinaryIO | None, as_json: bool) -> None:
+def verify(
+    settings: Settings, file: BinaryIO, key: str | None, kept_receipt: BinaryIO | None, as_json: bool
+) -> None:
     """Check an exported debate, or a receipt, offline; FILE may be - for stdin.
 
-    The chain of hashes, whether everything follows from the entries, the verdict, the signature and who signed;
-    with --receipt also whether the end was cut off. Exit codes: 0 all holds; 1 something does not; 3 nothing is
-    wrong, and not everything could be checked, as who signed without --key.
+    It checks the chain of hashes, that everything follows from the entries, the verdict, the signature and the
+    signer; with --receipt also that the end was not cut off. Exit codes: 0 all holds; 1 something does not; 3 nothing
+    is wrong, but not everything could be checked, such as the signer without --key.
 
     Example: counterpoint verify debate.json --key counterpoint.pub
     """
-    # They import the rules of debates, which `--help` does not need.
+    # Imported here: they load the rules of debates, which `--help` does not need.
     from server.engine.debates import utc_now  # noqa: PLC0415
     from server.engine.transfer import MAX_FILE_BYTES, parse_export  # noqa: PLC0415
     from server.engine.verification import Check, Keys, verify_file  # noqa: PLC0415
 
-    keys = Keys(read_public_key(key) if key else None, find_own_key(settings))
+    signer = Signer(settings.signing_key, settings.signing_key_file)
+    keys = Keys(read_public_key(key) if key else None, signer.find_public_key())
     try:
-        data, known = (
-            parse_export(each.read(MAX_FILE_BYTES + 1)) if each is not None else None for each in (file, kept)
-        )
-        checks = verify_file(data, keys, known, utc_now())
-    except InvalidRequestError as error:  # a file that is none does not hold
+        data = parse_export(file.read(MAX_FILE_BYTES + 1))
+        known_receipt = parse_export(kept_receipt.read(MAX_FILE_BYTES + 1)) if kept_receipt else None
+        checks = verify_file(data, keys, known_receipt, utc_now())
+    except InvalidRequestError as error:  # an unreadable file is a finding, not a wrong command line
         checks = [Check("file", "wrong", str(error))]
     findings = {check.finding for check in checks}
     code = WRONG if "wrong" in findings else INCOMPLETE if "unknown" in findings else 0
     if as_json:
         click.echo(session.format_json({"exit_code": code, "checks": [asdict(check) for check in checks]}))
-    else:
-        print_checks((check.finding, check.text) for check in checks)
+    for check in () if as_json else checks:
+        click.echo(clean_line(f"{MARKS[check.finding]}: {check.text}"))
     sys.exit(code)
-
-
-def print_checks(checks: Iterable[tuple[str, str]]) -> None:
-    for finding, text in checks:
-        click.echo(clean_line(f"{MARKS[finding]}: {text}"))
 
 
 def read_public_key(text: str) -> bytes:
@@ -71,10 +70,6 @@ def read_public_key(text: str) -> bytes:
     except (OSError, ValueError):  # it is the key itself
         pass
     return parse_public_key(text)
-
-
-def find_own_key(settings: Settings) -> bytes | None:
-    return Signer(settings.signing_key, settings.signing_key_file).find_public_key()
 
 
 @click.command()
@@ -104,13 +99,13 @@ def receipt(settings: Settings, debate_id: str | None, public_key: bool) -> None
         try:
             snapshot = await manager.load(await find_debate_id(manager, debate_id))
         except DebateDeletedError as error:
-            kept = find_kept_receipt(error.tombstone)
-            if kept.envelope is None:
+            stored_receipt = find_kept_receipt(error.tombstone)
+            if stored_receipt.envelope is None:
                 raise
-            return kept
+            return stored_receipt
         return await find_receipt(manager, snapshot)
 
-    kept = session.run_with_manager(settings, find)
-    if kept.problem:
-        raise click.ClickException(clean_line(kept.problem))
-    click.echo(json.dumps(kept.envelope, indent=1))
+    stored_receipt = session.run_with_manager(settings, find)
+    if stored_receipt.problem:
+        raise click.ClickException(clean_line(stored_receipt.problem))
+    click.echo(json.dumps(stored_receipt.envelope, indent=1))

@@ -12,7 +12,7 @@ from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
 from server.settings import Settings
 
-ACTOR = "page"  # for the record, of what is done with the buttons
+ACTOR = "page"  # recorded as the author of what the buttons do
 DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
@@ -32,10 +32,10 @@ def view(settings: Settings, debate_id: str, port: int, *, no_open: bool) -> Non
     from server.web.site.serving import Site, open_port  # noqa: PLC0415  (imports a web server)
 
     async def serve(manager: DebateManager) -> None:
-        shown = (await manager.load(await find_debate_id(manager, debate_id))).id if debate_id else ""
+        full_id = (await manager.load(await find_debate_id(manager, debate_id))).id if debate_id else ""
         with open_port(port) as listener:
             site = Site(manager, listener, actor=ACTOR)
-            address = site.build_address(shown)
+            address = site.build_address(full_id)
             click.echo(address)
             sys.stdout.flush()
             if not no_open:
@@ -47,7 +47,10 @@ def view(settings: Settings, debate_id: str, port: int, *, no_open: bool) -> Non
 
 
 def open_browser(address: str) -> None:
-    """In a thread: some browsers return when they are closed. Without a screen it would be one for the terminal."""
+    """Open the browser in a thread, because some return only when they are closed.
+
+    Without a screen nothing is opened: a text browser would take over the terminal.
+    """
     has_screen = sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in DISPLAYS)
     if has_screen:
         threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()

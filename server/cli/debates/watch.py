@@ -1,9 +1,10 @@
-"""`counterpoint watch`: a debate that any process runs, shown as it is recorded."""
+"""`counterpoint watch`: show a debate as it is recorded, whichever process runs it."""
 
 import click
 
 from server.cli import session
 from server.debate.views.events import build_event_row, list_shown_entries
+from server.debate.views.provenance import describe_provenance
 from server.debate.views.visibility import is_hidden
 from server.engine.debates import DebateManager
 from server.settings import Settings
@@ -24,28 +25,31 @@ def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) 
     """
     if as_json:
         session.run_with_debate(
-            settings, debate_id, lambda manager, found: print_rows(manager, found, since_seq)
+            settings, debate_id, lambda manager, full_id: print_rows(manager, full_id, since_seq)
         )
         return
     from server.cli.live import display, follow, result  # noqa: PLC0415  (imports rich)
 
-    shown = display.LiveDisplay.for_streams(show_turns=True, show_bar=True)
+    live_display = display.LiveDisplay.for_streams(show_turns=True, show_bar=True)
     snapshot, is_over = session.run_with_debate(
         settings,
         debate_id,
-        lambda manager, found: follow.follow_debate(manager, found, shown, since_seq),
+        lambda manager, full_id: follow.follow_debate(manager, full_id, live_display, since_seq),
     )
     if is_over:
-        result.print_summary(snapshot, shown.out)
+        result.print_summary(snapshot, live_display.out)
     else:
         click.echo(f"It goes on without you. Watch it again: counterpoint watch {snapshot.id}")
 
 
 async def print_rows(manager: DebateManager, debate_id: str, seq: int) -> None:
-    """Every entry after this one as a line of JSON, as it is recorded."""
+    """Print each entry after `seq` as a line of JSON, as it is recorded. Who recorded the debate goes to stderr."""
+    head = await manager.load(debate_id)
+    if provenance := describe_provenance(head.provenance, len(head.entries)):
+        click.echo(provenance, err=True)
     async for snapshot in manager.watch_states(debate_id):
         for entry in list_shown_entries(snapshot)[seq:]:
             seq = entry.seq
             hidden = is_hidden(snapshot.debate, entry.event)
             row = build_event_row(snapshot.debate, entry, is_hidden=hidden)
-            click.echo(session.format_json_line(row))
+            click.echo(session.format_json(row, indent=None))

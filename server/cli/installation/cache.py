@@ -1,4 +1,4 @@
-"""`counterpoint cache`: what is kept to spare work, shown and cleared."""
+"""`counterpoint cache`: show and clear the cache in the database."""
 
 import click
 
@@ -7,12 +7,12 @@ from server.debate.facts.text import format_count
 from server.engine.database.errors import translate_storage_errors
 from server.engine.debates import DebateManager
 from server.settings import Settings
-from storage.contract.cache import CacheSum
+from storage.cache import CacheSum
 
 
 @click.group()
 def cache() -> None:
-    """What is kept in the database to spare work: embeddings of texts, and answers where debates asked for that.
+    """The cache in the database: embeddings of texts, and answers where debates asked for that.
 
     Example: counterpoint cache show
     """
@@ -22,36 +22,37 @@ def cache() -> None:
 @session.json_option
 @click.pass_obj
 def show(settings: Settings, as_json: bool) -> None:
-    """Show how much is kept, by kind, and how much may be (COUNTERPOINT_CACHE_MB).
+    """Show the size of the cache by kind, and its limit (COUNTERPOINT_CACHE_MB).
 
     Example: counterpoint cache show
     """
 
     async def measure(manager: DebateManager) -> list[CacheSum]:
         with translate_storage_errors():
-            return await manager.store.journal.measure_cache()
+            return await manager.store.storage.cache.measure()
 
     sums = session.run_with_manager(settings, measure)
     if as_json:
-        rows = [one._asdict() for one in sums]
+        rows = [row._asdict() for row in sums]
         click.echo(session.format_json({"kept": rows, "max_bytes": settings.cache_mb * 1_000_000}))
         return
-    for one in sums:
-        click.echo(f"{format_count(one.number, one.kind)}, {one.bytes:,} bytes")
-    click.echo(f"{sum(one.bytes for one in sums):,} of {settings.cache_mb * 1_000_000:,} bytes are kept.")
+    for row in sums:
+        click.echo(f"{format_count(row.number, row.kind)}, {row.bytes:,} bytes")
+    total = sum(row.bytes for row in sums)
+    click.echo(f"{total:,} of {settings.cache_mb * 1_000_000:,} bytes are used.")
 
 
 @cache.command()
 @click.pass_obj
 def clear(settings: Settings) -> None:
-    """Drop all that is kept. Debates lose nothing by it.
+    """Empty the cache. Debates lose nothing.
 
     Example: counterpoint cache clear
     """
 
     async def drop(manager: DebateManager) -> None:
         with translate_storage_errors():
-            await manager.store.journal.clear_cache()
+            await manager.store.storage.cache.clear()
 
     session.run_with_manager(settings, drop)
-    click.echo("Nothing is kept any more.")
+    click.echo("The cache is empty.")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 import click
@@ -12,13 +12,14 @@ import click
 from server.cli import session
 from server.debate.facts.text import clean_line, format_count
 from server.engine.debates import DebateManager
+from server.optional import optional_import
 from server.settings import Settings
-from server.startup import open_journal, require_database, upgrade_database
-from server.upkeep.backup import back_up
-from server.upkeep.check import Problem, check_database
-from server.upkeep.copy import CopyResult, copy_debates
-from server.upkeep.prune import prune_debates
+from server.startup import open_storage, require_database, upgrade_database
 from storage.addresses import find_name
+
+if TYPE_CHECKING:
+    from server.upkeep.check import Problem
+    from server.upkeep.copy import CopyResult
 
 
 @click.command()
@@ -32,6 +33,9 @@ def backup(settings: Settings, file: Path, overwrite: bool) -> None:
 
     Example: counterpoint backup debates-2026-11.db
     """
+    with optional_import():
+        from server.upkeep.backup import back_up  # noqa: PLC0415
+
     require_database(settings)
     back_up(settings.database, file, overwrite=overwrite)
     click.echo(f"{settings.database} was copied to {file} ({file.stat().st_size:,} bytes).")
@@ -47,31 +51,34 @@ def db() -> None:
 
 @db.command()
 @click.argument("database", metavar="[DB]", required=False, type=click.Path(dir_okay=False))
-@click.option("--no-rebuild", is_flag=True, help="Only look: change nothing.")
+@click.option("--no-rebuild", is_flag=True, help="Only check: change nothing.")
 @session.json_option
 @click.pass_obj
 def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: bool) -> None:
     """Check all debates of a database: chains, records, lists, sums and the search index.
 
-    What follows from the entries is written again where it does not. Exit code 1 if anything was wrong. Servers
-    may use the database meanwhile.
+    Derived tables that do not match the entries are rebuilt. Exit code 1 if anything was wrong. Servers may use the
+    database meanwhile.
 
     Example: counterpoint db check backup.db
     """
-    chosen = settings.model_copy(update={"db": database or settings.database, "hooks": ""})
+    with optional_import():
+        from server.upkeep.check import check_database  # noqa: PLC0415
+
+    checked_settings = settings.model_copy(update={"db": database or settings.database, "hooks": ""})
     result = session.run_with_manager(
-        chosen, lambda manager: check_database(manager, rebuild=not no_rebuild), of_all=True
+        checked_settings, lambda manager: check_database(manager, rebuild=not no_rebuild), of_all=True
     )
     if as_json:
         click.echo(session.format_json(asdict(result)))
     for problem in () if as_json else result.problems:
-        rebuilt = " It was written again." if problem.is_rebuilt else ""
+        rebuilt = " It was rebuilt." if problem.is_rebuilt else ""
         text = problem.text if problem.text.endswith(".") else f"{problem.text}."
         click.echo(clean_line(f"{problem.debate_id or 'the database'}: {text}{rebuilt}"))
     if not as_json:
         count = format_count(result.debate_count, "debate")
-        found = format_count(len(result.problems), "problem") if result.problems else "nothing is wrong"
-        click.echo(f"{find_name(chosen.database)}: {count} checked, {found}.")
+        finding = format_count(len(result.problems), "problem") if result.problems else "nothing is wrong"
+        click.echo(f"{find_name(checked_settings.database)}: {count} checked, {finding}.")
     sys.exit(bool(result.problems))
 
 
@@ -86,21 +93,23 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
 def copy(settings: Settings, source: str, target: str, with_tokens: bool, as_json: bool) -> None:
     """Copy all debates of a database into another; each is a path, or an address of PostgreSQL.
 
-    Chains, receipts, running debates and what hooks have reached are copied as they are; what is there already is not
-    written again. Debates of another installation stay marked as such, and its ledger stays behind. Exit code 1 if a
-    debate is not the same in both then. Servers may run meanwhile: stop them then, and copy again before you go on with
-    the copy.
+    Chains, receipts, running debates and the progress of hooks are copied as they are; what TO has already is not
+    written again. Debates of another installation stay marked as such, and its ledger is not copied. Exit code 1 if a
+    debate differs afterwards. Servers may run meanwhile; before you switch to the copy, stop them and copy again.
 
     Example: counterpoint db copy debates.db postgresql://counterpoint@db.example.org/counterpoint
     """
+    with optional_import():
+        from server.upkeep.copy import copy_debates  # noqa: PLC0415
+
     settings_of_source = settings.model_copy(update={"db": source, "hooks": ""})
     settings_of_target = settings.model_copy(update={"db": target})
     if settings_of_source.database == settings_of_target.database:
         raise click.UsageError("FROM and TO are the same database.")
 
-    async def copy_all(manager: DebateManager) -> CopyResult:
-        async with open_journal(settings_of_target) as journal:
-            return await copy_debates(manager, journal, with_tokens=with_tokens)
+    async def copy_all(manager: DebateManager) -> "CopyResult":
+        async with open_storage(settings_of_target) as storage:
+            return await copy_debates(manager, storage, with_tokens=with_tokens)
 
     result = session.run_with_manager(settings_of_source, copy_all, of_all=True)
     count = format_count(result.debate_count, "debate")
@@ -114,16 +123,16 @@ def copy(settings: Settings, source: str, target: str, with_tokens: bool, as_jso
     if result.let_in:
         text += f" Added tokens let in {format_count(result.let_in, 'owner')}."
     if result.left_tokens:
-        left = format_count(result.left_tokens, "token")
-        text += f" {left} left behind: --tokens takes them along, and lets in whoever has one."
+        count = format_count(result.left_tokens, "token")
+        text += f" {count} left behind: --tokens takes them along, and lets in whoever has one."
     if result.recorded_elsewhere:
         text += (
             f" {result.recorded_elsewhere} of those written were recorded elsewhere: see counterpoint adopt."
         )
     if result.left_judgments:
-        left = format_count(result.left_judgments, "labelled judgment")
+        count = format_count(result.left_judgments, "labelled judgment")
         text += (
-            f" {left} of another installation left behind: counterpoint ledger import adds a file of them."
+            f" {count} of another installation left behind: counterpoint ledger import adds a file of them."
         )
     if result.stays_deleted:
         text += f" {format_count(result.stays_deleted, 'debate')} stays deleted there."
@@ -137,23 +146,26 @@ def copy(settings: Settings, source: str, target: str, with_tokens: bool, as_jso
     metavar="DAYS",
     required=True,
     type=click.IntRange(0, 36_500),
-    help="Debates that ended before so many days.",
+    help="Debates that ended more than so many days ago.",
 )
 @click.option("--owner", metavar="O", default=None, help="Only debates of this owner.")
-@click.option("--dry-run", is_flag=True, help="Only name them.")
+@click.option("--dry-run", is_flag=True, help="Only list them.")
 @session.json_option
 @click.pass_obj
 def prune(settings: Settings, days: int, owner: str | None, dry_run: bool, as_json: bool) -> None:
     """Remove debates that ended long ago. What is left of each is its receipt: `counterpoint receipt ID`.
 
-    Debates that have not ended stay, those that hooks still need, sums and judgments. Exit code 1 if one could not be
-    read: it stays, too.
+    Debates that have not ended stay, and those that hooks still need, daily sums and judgments. Exit code 1 if a debate
+    could not be read; it stays, too.
 
     Example: counterpoint db prune --older-than 90 --dry-run
     """
-    chosen = settings.model_copy(update={"hooks": ""})
+    with optional_import():
+        from server.upkeep.prune import prune_debates  # noqa: PLC0415
+
+    quiet_settings = settings.model_copy(update={"hooks": ""})
     result = session.run_with_manager(
-        chosen,
+        quiet_settings,
         lambda manager: prune_debates(manager, days, actor=session.ACTOR, owner=owner, dry_run=dry_run),
         of_all=True,
     )
@@ -170,9 +182,9 @@ def prune(settings: Settings, days: int, owner: str | None, dry_run: bool, as_js
 @db.command()
 @click.pass_obj
 def upgrade(settings: Settings) -> None:
-    """Change the tables of the database to those of this release.
+    """Migrate the database to this release.
 
-    A server does so by itself as far as older releases may go on beside it; the rest waits for this command.
+    A server applies by itself the migrations that older releases can live with; the others wait for this command.
 
     Example: counterpoint db upgrade
     """
@@ -182,7 +194,7 @@ def upgrade(settings: Settings) -> None:
     click.echo(f"{name}: applied {', '.join(applied)}." if applied else f"{name}: nothing to change.")
 
 
-def show_result(data: dict[str, Any], text: str, problems: Sequence[Problem], *, as_json: bool) -> NoReturn:
+def show_result(data: dict[str, Any], text: str, problems: "Sequence[Problem]", *, as_json: bool) -> NoReturn:
     """Print what was done and what could not be, and end with the exit code."""
     if as_json:
         click.echo(session.format_json(data))

@@ -21,7 +21,7 @@ from server.cli.files import write_atomically
 from server.client_configs.clients import CLIENTS, USERS_OWN, Client
 from server.client_configs.documents import check_file, read_entry, remove_entry, set_entry
 from server.client_configs.handshake import HandshakeError, count_tools
-from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND, LaunchCommand, find_launch_command
+from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND, LaunchCommand, choose_launch_command
 
 ENV_HELP = "Pass on this variable, such as a key: its value, with --project a reference to it. Repeatable."
 
@@ -53,8 +53,8 @@ def install(client: str, project: bool, env_names: Sequence[str], only_print: bo
     """
     target = CLIENTS[client]
     path = find_file(target, project=project)
-    launch = SHARED_COMMAND if project else find_launch_command()
-    env = find_environment(target, launch, env_names, project=project, shown=only_print)
+    launch = SHARED_COMMAND if project else choose_launch_command()
+    env = build_environment(target, launch, env_names, project=project, is_shown=only_print)
     entry = target.build_entry(launch, env)
     if only_print:
         click.echo(f"To be merged into {path}:", err=True)
@@ -84,20 +84,20 @@ def uninstall(client: str, project: bool, only_print: bool) -> None:
     path = find_file(target, project=project)
     text = read_text(client, path)
     try:
-        present = read_entry(text, target.syntax, target.entry_path)
-        new = remove_entry(text, target.syntax, target.entry_path)
+        entry = read_entry(text, target.syntax, target.entry_path)
+        new_text = remove_entry(text, target.syntax, target.entry_path)
     except (ValueError, RecursionError) as error:
         raise build_refusal(client, path, error) from None
-    if present is None:
+    if entry is None:
         click.echo(f"{path} has no such server.")
     elif only_print:
         click.echo(f"To be written to {path}:", err=True)
-        click.echo(new.rstrip())
+        click.echo(new_text.rstrip())
     elif client == CLAUDE_CODE and not project:
         run_claude("remove", "--scope", "user", SERVER_NAME)
         click.echo(f"Removed from {path}.")
     else:
-        click.echo(f"Removed from {path}. Backup: {replace_file(client, path, new)}.")
+        click.echo(f"Removed from {path}. Backup: {replace_file(client, path, new_text)}.")
 
 
 def find_file(target: Client, *, project: bool) -> Path:
@@ -109,24 +109,25 @@ def find_file(target: Client, *, project: bool) -> Path:
         raise click.ClickException(f"Nothing was changed: {error}.") from None
 
 
-def find_environment(
-    target: Client, launch: LaunchCommand, names: Sequence[str], *, project: bool, shown: bool
+def build_environment(
+    target: Client, launch: LaunchCommand, names: Sequence[str], *, project: bool, is_shown: bool
 ) -> dict[str, str]:
-    """The variables of an entry: values for one user, references for a project, and neither where they are shown."""
+    """The variables of an entry: values for one user, references for a project, placeholders for --print."""
     if project:
         if target.reference is not None:
             return {name: target.reference.format(name=name) for name in names}
         if names:
-            where = f"Set {', '.join(names)} where {target.title} runs"
-            click.echo(f"{where}: it has no references to variables, and the file holds no value.", err=True)
+            advice = f"Set {', '.join(names)} where {target.title} runs"
+            click.echo(f"{advice}: it has no references to variables, and the file holds no value.", err=True)
         return {}
-    if missing := [name for name in names if name not in os.environ and not shown]:
-        other = f"Set it, or leave --env out and store the key for all clients: counterpoint keys set {missing[0]}"
-        raise click.UsageError(f"--env {missing[0]}: the environment has no such variable. {other}")
-    if names and not shown:
+    if unset_names := [name for name in names if name not in os.environ and not is_shown]:
+        name = unset_names[0]
+        remedy = f"Set it, or leave --env out and store the key for all clients: counterpoint keys set {name}"
+        raise click.UsageError(f"--env {name}: the environment has no such variable. {remedy}")
+    if names and not is_shown:
         text = f"the value of {', '.join(names)} is stored in plain text, readable with the configuration."
         click.echo(f"Warning: {text}", err=True)
-    return {**launch.env, **{name: f"<value of {name}>" if shown else os.environ[name] for name in names}}
+    return {**launch.env, **{name: f"<value of {name}>" if is_shown else os.environ[name] for name in names}}
 
 
 def add_entry(target: Client, text: str, entry: Mapping[str, Any]) -> str:
@@ -137,24 +138,24 @@ def write_entry(client: str, path: Path, entry: Mapping[str, Any]) -> None:
     """Merge an entry into a file: fields that the user added to it stay."""
     target, text = CLIENTS[client], read_text(client, path) or CLIENTS[client].new_file
     try:
-        present = read_entry(text, target.syntax, target.entry_path) or {}
-        merged = {**present, **entry, **{name: present[name] for name in USERS_OWN if name in present}}
+        old_entry = read_entry(text, target.syntax, target.entry_path) or {}
+        merged = {**old_entry, **entry, **{name: old_entry[name] for name in USERS_OWN if name in old_entry}}
         for name in ("env", "environment", "envs"):
-            if isinstance(present.get(name), dict):
-                merged[name] = {**present[name], **entry.get(name, {})}
-        new = add_entry(target, text, merged)
+            if isinstance(old_entry.get(name), dict):
+                merged[name] = {**old_entry[name], **entry.get(name, {})}
+        new_text = add_entry(target, text, merged)
     except (ValueError, RecursionError) as error:
         raise build_refusal(client, path, error) from None
-    if present == merged:
+    if old_entry == merged:
         click.echo(f"{path} already has this server.")
         return
-    backup = replace_file(client, path, new, private=bool(entry.keys() & {"env", "environment", "envs"}))
+    backup = replace_file(client, path, new_text, private=bool(entry.keys() & {"env", "environment", "envs"}))
     backup_note = f" Backup: {backup}." if backup else ""
     click.echo(f"Added to {path}.{backup_note}\nRestart {target.title} to use it. {target.remark}".rstrip())
 
 
 def read_text(client: str, path: Path) -> str:
-    """What the file contains; "" where there is none."""
+    """The content of the file; "" if there is none."""
     try:
         if not os.path.lexists(path):
             return ""
@@ -165,7 +166,7 @@ def read_text(client: str, path: Path) -> str:
 
 
 def replace_file(client: str, path: Path, text: str, *, private: bool = False) -> Path | None:
-    """Write the text, and return where the former one is kept."""
+    """Write the text, and return the path of the backup, if there was a file."""
     try:
         path = path.resolve()  # a link stays a link: its target is replaced
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -198,16 +199,16 @@ def run_claude(*arguments: str) -> None:
         by_hand = "Install it, or use --project, or merge what --print shows."
         raise click.ClickException(f"`claude` is not on the PATH. Nothing was changed. {by_hand}")
     try:
-        done = subprocess.run([program, "mcp", *arguments], capture_output=True, text=True, check=True)  # noqa: S603
+        process = subprocess.run([program, "mcp", *arguments], capture_output=True, text=True, check=True)  # noqa: S603
     except OSError as error:
         raise click.ClickException(
             f"{program} cannot be run: {error.strerror}. Nothing was changed."
         ) from None
     except subprocess.CalledProcessError as error:
-        said = " ".join((error.stderr or error.stdout).split())
-        raise click.ClickException(f"`claude mcp {arguments[0]}` failed: {said}") from None
-    if done.stdout.strip():
-        click.echo(done.stdout.strip(), err=True)
+        output = " ".join((error.stderr or error.stdout).split())
+        raise click.ClickException(f"`claude mcp {arguments[0]}` failed: {output}") from None
+    if process.stdout.strip():
+        click.echo(process.stdout.strip(), err=True)
 
 
 def check(launch: LaunchCommand, env: Mapping[str, str]) -> None:

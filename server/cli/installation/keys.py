@@ -26,28 +26,28 @@ def keys() -> None:
 
 @keys.command("set")
 @name_argument
-@click.option("--stdin", "from_stdin", is_flag=True, help="Read the key from stdin, unasked.")
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the key from stdin, without a prompt.")
 def set_key(name: str, *, from_stdin: bool) -> None:
-    """Store the key of NAME, which is asked for and not shown.
+    """Store the key of NAME. It is asked for, and not shown.
 
     It goes into the keyring where there is one (`pip install 'counterpoint-mcp[keyring]'`), else into a file.
 
     Example: counterpoint keys set openai
     """
-    variable = store.find_variable(name, VARIABLES)
+    variable = store.parse_variable(name, VARIABLES)
     if not (from_stdin or sys.stdin.isatty()):
         raise click.UsageError("There is no terminal to ask in. Pipe the key in, with --stdin.")
-    given = sys.stdin.read(store.MAX_KEY_LENGTH + 1000) if from_stdin else ask_for_key(variable)
-    place = store.store(variable, store.check_key(given))
+    key = sys.stdin.read(store.MAX_KEY_LENGTH + 1000) if from_stdin else ask_for_key(variable)
+    place = store.store(variable, store.check_key(key))
     click.echo(f"{variable} is stored in {place}. A server that runs already uses it from its next start on.")
     if os.environ.get(variable):
         click.echo(f"The environment sets {variable}, too, and wins.", err=True)
 
 
 def ask_for_key(variable: str) -> str:
-    given = str(click.prompt(variable, hide_input=True, err=True))
-    learn_secrets([given.strip()])
-    return given
+    key = str(click.prompt(variable, hide_input=True, err=True))
+    learn_secrets([key.strip()])
+    return key
 
 
 @keys.command("list")
@@ -56,9 +56,9 @@ def list_keys() -> None:
 
     Example: counterpoint keys list
     """
-    stored = store.read_stored()
-    places = dict.fromkeys(stored.in_file, f"the file {store.default_path()}")
-    places |= dict.fromkeys(stored.in_keyring, "the keyring")
+    stored_keys = store.read_stored()
+    places = dict.fromkeys(stored_keys.in_file, f"the file {store.default_path()}")
+    places |= dict.fromkeys(stored_keys.in_keyring, "the keyring")
     for variable in sorted(places):
         wins = ", but the environment sets it and wins" if os.environ.get(variable) else ""
         click.echo(f"{variable}  in {places[variable]}{wins}")
@@ -73,7 +73,7 @@ def remove_key(name: str) -> None:
 
     Example: counterpoint keys remove openai
     """
-    variable = store.find_variable(name, VARIABLES)
+    variable = store.parse_variable(name, VARIABLES)
     if not store.remove(variable):
         raise click.ClickException(f"{variable} is not stored. `counterpoint keys list` shows what is.")
     click.echo(f"{variable} is no longer stored.")

@@ -11,21 +11,25 @@ import anyio
 import click
 
 from server.cli.session import open_terminal
+from server.debate.facts.setup.limits import THINKING_TOKENS
 from server.debate.facts.text import clean_line
+from server.debate.views.state import format_output
 from server.models import Message, ModelError, Prompt, PromptSummary, Reply, Request
 from server.models.local import model as local
 from server.models.local import weights
 from server.models.model_servers import find_servers
 from server.models.providers import keys
 from server.models.providers.connections import Connections
-from server.models.registry import PROVIDERS, ModelRegistry, NoModelError, find_default_models
+from server.models.registry import PROVIDERS, ModelRegistry, NoModelError, choose_default_models
 from server.models.windows import WindowTable
 from server.settings import PREFIX, Settings
+
+SENTENCE_TOKENS = 1_000  # of the answer to a test, at most
 
 
 def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """(model, why it is used) for each model of a debate that names none. Raises NoModelError."""
-    names = find_default_models(settings.models, environ)
+    names = choose_default_models(settings.models, environ)
     if settings.models:
         source = f"{PREFIX}MODELS" if environ.get(f"{PREFIX}MODELS") else "the settings file"
         return [(name, source) for name in names]
@@ -34,10 +38,10 @@ def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[t
     return [(name, f"{keys[name][0]} is set" if keys.get(name) else embedded) for name in names]
 
 
-async def find_windows(settings: Settings, names: Iterable[str]) -> dict[str, str]:
-    """How many tokens each model reads, where known, to follow why it is used."""
-    found = await WindowTable(settings.windows).find(names)
-    return {window.model: f"; reads {window.tokens:,} tokens" for window in found}
+async def describe_windows(settings: Settings, names: Iterable[str]) -> dict[str, str]:
+    """The window of each model in words, where it is known; it follows the reason why the model is used."""
+    windows = await WindowTable(settings.windows).find(names)
+    return {window.model: f"; reads {window.tokens:,} tokens" for window in windows}
 
 
 @click.group()
@@ -61,12 +65,12 @@ def list_models(settings: Settings) -> None:
     Example: counterpoint models list
     """
     try:
-        used = list_models_in_use(settings, os.environ)
+        models_in_use = list_models_in_use(settings, os.environ)
     except NoModelError:
-        used = []
+        models_in_use = []
         click.echo("No model is set up.")
-    windows = anyio.run(find_windows, settings, [name for name, _ in used])
-    for name, reason in used:
+    windows = anyio.run(describe_windows, settings, [name for name, _ in models_in_use])
+    for name, reason in models_in_use:
         click.echo(f"{clean_line(name)}  ({reason}{windows.get(name, '')})")
     for server in anyio.run(find_servers, WindowTable(settings.windows)):
         click.echo(f"\n{server.title} on this machine ({server.address}):")
@@ -78,7 +82,7 @@ def list_models(settings: Settings) -> None:
     for row in without_key:
         click.echo(f"{row.default_model}  ({' or '.join(row.key_variables)})")
     if not local.is_available():
-        click.echo(f"\nThe embedded model is not ready: {'; '.join(local.find_problems())}.")
+        click.echo(f"\nThe embedded model is not ready: {'; '.join(local.list_problems())}.")
 
 
 @models.command("install")
@@ -114,8 +118,14 @@ def test_model(name: str, timeout: int) -> None:
     """
     question = Message("user", "Should meetings have an agenda? Answer in one sentence.")
     summary = PromptSummary("argument", "Meetings should have an agenda.", 1, "for")
-    # max_tokens: enough for models that think first
-    request = Request(Prompt((question,), summary), seat="test", max_tokens=1000, timeout=timeout, seed=1)
+    request = Request(
+        Prompt((question,), summary),
+        seat="test",
+        max_tokens=SENTENCE_TOKENS + THINKING_TOKENS,
+        timeout=timeout,
+        seed=1,
+        thinking_tokens=THINKING_TOKENS,
+    )
     try:
         reply = anyio.run(ask, name, request)
     except ModelError as error:
@@ -125,6 +135,6 @@ def test_model(name: str, timeout: int) -> None:
     open_terminal().print_markdown(reply.text or "(empty reply)")
     click.echo(
         f"\n{usage.model}: {usage.milliseconds / 1000:.1f} s, {usage.input_tokens} tokens in, "
-        f"{usage.output_tokens} out, {price}"
+        f"{format_output(usage)}, {price}"
     )
     sys.exit(not reply.text.strip())

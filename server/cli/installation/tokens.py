@@ -4,17 +4,21 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import click
 
-from server.access.caller import DEBATE, SCOPES
+from server.caller import DEBATE, SCOPES
 from server.cli import session
 from server.debate.facts.errors import DebateError, require
 from server.debate.facts.text import clean_line, format_count
+from server.optional import optional_import
 from server.settings import Settings
-from storage.contract.tokens import StoredToken, TokenStore
+from storage.tokens import StoredToken, Tokens
+
+if TYPE_CHECKING:
+    from server.access.tokens import TokenFile
 
 MAX_DAYS = 36_500
 MIN_ID_LENGTH = 4
@@ -23,11 +27,15 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def open_tokens(settings: Settings, *, makes_database: bool) -> AsyncIterator[TokenStore]:
-    """Where the tokens are. Raises StorageUnavailableError, InvalidSettingsError, InvalidRequestError."""
-    from server.access.tokens import TokenFile  # noqa: PLC0415  (imports the SDK of MCP)
+async def open_tokens(settings: Settings, *, makes_database: bool) -> AsyncIterator["Tokens | TokenFile"]:
+    """Open the store of tokens: the file in the settings, or the database.
+
+    Raises StorageUnavailableError, InvalidSettingsError, InvalidRequestError.
+    """
+    with optional_import():
+        from server.access.tokens import TokenFile  # noqa: PLC0415  (imports the SDK of MCP)
     from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415  (likewise slow)
-    from server.startup import open_journal, require_database  # noqa: PLC0415
+    from server.startup import open_storage, require_database  # noqa: PLC0415
 
     with translate_storage_errors():
         if settings.tokens:
@@ -35,14 +43,17 @@ async def open_tokens(settings: Settings, *, makes_database: bool) -> AsyncItera
             return
         if not makes_database:
             require_database(settings)
-        async with open_journal(settings) as journal:
-            yield journal
+        async with open_storage(settings) as storage:
+            yield storage.tokens
 
 
 def run_with_tokens(
-    settings: Settings, operation: Callable[[TokenStore], Awaitable[T]], *, makes_database: bool = False
+    settings: Settings,
+    operation: Callable[["Tokens | TokenFile"], Awaitable[T]],
+    *,
+    makes_database: bool = False,
 ) -> T:
-    """Run an operation where the tokens are, and raise what it raises."""
+    """Run an operation on the store of tokens. Raises what the operation raises."""
     from server.startup import log_to_stderr  # noqa: PLC0415  (as above)
 
     log_to_stderr(settings)
@@ -70,7 +81,7 @@ def token() -> None:
 @click.option(
     "--scope", "scopes", type=click.Choice(SCOPES), multiple=True, help="Default: debate, with read."
 )
-@click.option("--days", type=click.IntRange(0, MAX_DAYS), help="After which it ends. Default: never.")
+@click.option("--days", type=click.IntRange(0, MAX_DAYS), help="Until it expires. Default: never.")
 @click.pass_obj
 def new_token(settings: Settings, owner: str, scopes: tuple[str, ...], days: int | None) -> None:
     """Make a token for OWNER, and print it: it cannot be shown again.
@@ -80,16 +91,17 @@ def new_token(settings: Settings, owner: str, scopes: tuple[str, ...], days: int
 
     Example: counterpoint token new alice --days 90
     """
-    from server.access.tokens import SHOWN_DIGITS, describe_state, make_token  # noqa: PLC0415  (as above)
+    with optional_import():
+        from server.access.tokens import SHOWN_DIGITS, describe_state, make_token  # noqa: PLC0415  (as above)
 
     try:
-        made, stored = make_token(owner, tuple(dict.fromkeys(scopes or (DEBATE,))), days)
+        secret, entry = make_token(owner, tuple(dict.fromkeys(scopes or (DEBATE,))), days)
     except ValueError as error:
         raise click.UsageError(f"{clean_line(owner)[:60]!r} cannot be an owner: {error}.") from None
-    run_with_tokens(settings, lambda store: store.add_token(stored), makes_database=True)
-    what = f"{stored.digest[:SHOWN_DIGITS]}: {stored.owner} may {', '.join(stored.scopes)}"
-    click.echo(f"Token {what}, {describe_state(stored, time.time())}. It is shown once:", err=True)
-    click.echo(made)
+    run_with_tokens(settings, lambda store: store.add(entry), makes_database=True)
+    description = f"{entry.digest[:SHOWN_DIGITS]}: {entry.owner} may {', '.join(entry.scopes)}"
+    click.echo(f"Token {description}, {describe_state(entry, time.time())}. It is shown once:", err=True)
+    click.echo(secret)
 
 
 @token.command("list")
@@ -100,27 +112,28 @@ def list_tokens(settings: Settings, *, as_json: bool) -> None:
 
     Example: counterpoint token list
     """
-    from server.access.tokens import SHOWN_DIGITS, describe_state  # noqa: PLC0415
+    with optional_import():
+        from server.access.tokens import SHOWN_DIGITS, describe_state  # noqa: PLC0415
 
-    tokens = run_with_tokens(settings, lambda store: store.read_tokens())
+    tokens = run_with_tokens(settings, lambda store: store.read())
     if as_json:
         rows = [
             {
-                "id": one.digest[:SHOWN_DIGITS],
-                "owner": one.owner,
-                "scopes": one.scopes,
-                "created_at": one.created_at,
-                "expires_at": one.expires_at,
-                "revoked_at": one.revoked_at,
+                "id": token.digest[:SHOWN_DIGITS],
+                "owner": token.owner,
+                "scopes": token.scopes,
+                "created_at": token.created_at,
+                "expires_at": token.expires_at,
+                "revoked_at": token.revoked_at,
             }
-            for one in tokens
+            for token in tokens
         ]
         click.echo(session.format_json({"tokens": rows}))
         return
     now = time.time()
     table = [
-        [one.digest[:SHOWN_DIGITS], one.owner, ", ".join(one.scopes), describe_state(one, now)]
-        for one in tokens
+        [token.digest[:SHOWN_DIGITS], token.owner, ", ".join(token.scopes), describe_state(token, now)]
+        for token in tokens
     ]
     session.open_terminal().print_rows(table)
     if not tokens:
@@ -135,18 +148,19 @@ def revoke_token(settings: Settings, token_id: str) -> None:
 
     Example: counterpoint token revoke 3f9a12bc
     """
-    from server.access.tokens import format_time  # noqa: PLC0415
+    with optional_import():
+        from server.access.tokens import format_time  # noqa: PLC0415
 
-    async def revoke(store: TokenStore) -> StoredToken:
-        found = [one for one in await store.read_tokens() if one.digest.startswith(token_id.lower())]
-        if len(token_id) < MIN_ID_LENGTH or not found:
+    async def revoke(store: "Tokens | TokenFile") -> StoredToken:
+        matches = [token for token in await store.read() if token.digest.startswith(token_id.lower())]
+        if len(token_id) < MIN_ID_LENGTH or not matches:
             raise DebateError(
                 f"There is no token {clean_line(token_id)[:20]!r}. `counterpoint token list` shows their ids."
             )
-        count = format_count(len(found), "token")
-        require(len(found) == 1, f"{count} have an id that begins so: give more of it.")
-        await store.revoke_token(found[0].digest, format_time(datetime.now(UTC)))
-        return found[0]
+        count = format_count(len(matches), "token")
+        require(len(matches) == 1, f"{count} have an id that begins so: give more of it.")
+        await store.revoke(matches[0].digest, format_time(datetime.now(UTC)))
+        return matches[0]
 
     revoked = run_with_tokens(settings, revoke)
     click.echo(f"The token of {revoked.owner} is refused from now on.")

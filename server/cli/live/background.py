@@ -1,8 +1,8 @@
-"""A debate that can be left running: its process is another than the one that the shell waits for.
+"""A debate that can be left running: it runs in another process than the one that the shell waits for.
 
-The command forks before it opens anything. The child runs and shows the debate; the parent waits, and puts the
-terminal back if the child is killed. Leaving is the end of the parent: the child, which has every answer that is on
-its way, goes on without a terminal.
+The command forks before it opens anything. The child runs and shows the debate; the parent waits, and restores the
+terminal if the child is killed. To leave the debate, only the parent ends: the child goes on without a terminal, and
+no call in flight is lost.
 """
 
 import os
@@ -17,16 +17,16 @@ import click
 from server.cli.live.keyboard import set_mode
 from server.cli.live.region import RESTORE
 
-LEFT = {
+LEAVE_MESSAGES = {
     b"left running": "Left running. Watch it: counterpoint watch {}",
     b"left paused": "Left paused. It goes on when it is resumed: counterpoint intervene {} resume",
 }
-"""What the child says when it is left, and what the parent makes of it."""
-FORWARDED = ("SIGTERM", "SIGHUP")
+"""What the child tells the parent when it is left, and what the parent prints."""
+FORWARDED_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class Background:
-    """The child's end: it tells the parent which debate it runs, and when it is left."""
+    """The child's side: it tells the parent which debate it runs, and when the debate is left."""
 
     def __init__(self, pipe: int, parent: int) -> None:
         self.pipe, self.parent = pipe, parent
@@ -72,7 +72,7 @@ def fork(descriptor: int) -> Background:
 
 
 def wait(child: int, pipe: int, restore: Callable[[], None]) -> int:
-    """The exit code of the child; 0 if it is left."""
+    """Wait for the child. Returns its exit code, or 0 if it was left running or paused."""
 
     def forward(number: int, _: FrameType | None) -> None:
         with suppress(ProcessLookupError):
@@ -80,28 +80,28 @@ def wait(child: int, pipe: int, restore: Callable[[], None]) -> int:
 
     for name in ("SIGINT", "SIGQUIT"):  # the terminal sends them to the child as well
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    for name in FORWARDED:
+    for name in FORWARDED_SIGNALS:
         signal.signal(getattr(signal, name), forward)
-    told: list[str] = []
+    debate_ids: list[str] = []
     for line in iter_lines(pipe):
-        if line in LEFT:
-            click.echo(LEFT[line].format(told[-1]))
+        if line in LEAVE_MESSAGES:
+            click.echo(LEAVE_MESSAGES[line].format(debate_ids[-1]))
             return 0
-        told.append(line.decode())
+        debate_ids.append(line.decode())
     status = os.waitpid(child, 0)[1]
     if not os.WIFSIGNALED(status):
         return os.waitstatus_to_exitcode(status)
     restore()
     if sys.stdout.isatty():
         sys.stdout.write(f"\r{RESTORE}\x1b[J")
-    hint = f" Continue with: counterpoint debate --continue {told[-1]}" if told else ""
+    hint = f" Continue with: counterpoint debate --continue {debate_ids[-1]}" if debate_ids else ""
     click.echo(f"Stopped by signal {os.WTERMSIG(status)}.{hint}", err=True)
     return 128 + os.WTERMSIG(status)
 
 
 def iter_lines(pipe: int) -> Iterator[bytes]:
     """The lines that come through a pipe until its other end is closed."""
-    rest = b""
+    unfinished_line = b""
     while piece := os.read(pipe, 4096):
-        *lines, rest = (rest + piece).split(b"\n")
+        *lines, unfinished_line = (unfinished_line + piece).split(b"\n")
         yield from lines

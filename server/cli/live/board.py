@@ -10,14 +10,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from server.cli.live.cards import Card, Deck, format_dollars
+from server.cli.live.cards import Card, Deck
 from server.cli.terminal import Terminal
 from server.debate.facts.causes import PAUSED_ON_REQUEST
-from server.debate.facts.text import clean_line
+from server.debate.facts.text import clean_line, format_dollars
 from server.debate.machine.decide import status
 from server.debate.rules.budget import compute_spending
 from server.debate.state.debate import Debate
-from server.debate.views.progress import format_seats
 from server.debate.views.state import status_reason
 
 BAR_WIDTH = 20
@@ -34,11 +33,11 @@ class Scene:
     deck: Deck
     cards: Sequence[Card]
     seconds: int  # since this view began
-    activity: str = ""  # what goes on beside the cards
+    activity: str = ""  # what goes on, and why it does not
     estimate: str = ""  # dollars that the whole may cost, where nobody set a limit
-    keys: str = ""  # what they do
-    message: str = ""  # what came of the last key
-    note: str | None = None  # that is being typed
+    keys: str = ""  # help on the keys
+    message: str = ""  # the effect of the last key
+    note: str | None = None  # the note being typed
 
 
 def build_board(scene: Scene, out: Terminal, columns: int, lines: int) -> RenderableType:
@@ -52,13 +51,13 @@ def build_board(scene: Scene, out: Terminal, columns: int, lines: int) -> Render
 
 
 def build_steps(debate: Debate, out: Terminal, columns: int) -> Text:
-    """The phases that were held, the one under way, and those to come; as many of them as fit around that one."""
-    held = [(name, len([*group])) for name, group in groupby(entered.phase for entered in debate.rounds)]
+    """The past phases, the current one and those to come; as many around the current one as fit."""
+    phases = [(name, len([*group])) for name, group in groupby(entered.phase for entered in debate.rounds)]
     names = [phase.name for phase in debate.setup.phases]
-    here = names.index(held[-1][0]) if held else -1
-    done, ticks = ("green", "✓ " if out.has_unicode else "x ")
-    steps = [Text(f"{ticks}{format_step(name, times)}", done) for name, times in held[:-1]]
-    steps += [Text(f"[{format_step(*held[-1])}]", "bold reverse")] if held else []
+    here = names.index(phases[-1][0]) if phases else -1
+    done_style, tick = ("green", "✓ " if out.has_unicode else "x ")
+    steps = [Text(f"{tick}{format_step(name, times)}", done_style) for name, times in phases[:-1]]
+    steps += [Text(f"[{format_step(*phases[-1])}]", "bold reverse")] if phases else []
     current = max(len(steps) - 1, 0)
     steps += [Text(format_step(name), "dim") for name in names[here + 1 :]]
     while sum(step.cell_len + 2 for step in steps) > columns and len(steps) > 1:
@@ -78,8 +77,8 @@ def build_cards(cards: Sequence[Card], out: Terminal, columns: int, room: int) -
     across = min(max(columns // MIN_PANEL_WIDTH, 1), len(cards))
     rows = -(-len(cards) // across)
     across = -(-len(cards) // rows)  # as even as can be
-    most = MAX_PANEL_HEIGHT if any(card.stance for card in cards) else MAX_JUDGE_HEIGHT
-    height = min(room // rows, most)
+    max_height = MAX_PANEL_HEIGHT if any(card.stance for card in cards) else MAX_JUDGE_HEIGHT
+    height = min(room // rows, max_height)
     if height < MIN_PANEL_HEIGHT or columns < MIN_LIST_WIDTH:
         return build_list(cards, columns, room)
     grid = Table.grid(expand=True)
@@ -97,15 +96,15 @@ def build_panel(card: Card, out: Terminal, width: int, height: int) -> Panel:
     """A panel with the beginning of what was said, or with the end of what is being written."""
     lines = Text(card.text).wrap(out, width)
     room = height - 2
-    shown = list(lines[-room:] if card.state == "writing" else lines[:room])
+    visible_lines = list(lines[-room:] if card.state == "writing" else lines[:room])
     if card.state != "writing" and len(lines) > room:
-        shown[-1] = Text(f"… {len(lines) - room + 1} more lines, below when the round is over", "dim")
+        visible_lines[-1] = Text(f"… {len(lines) - room + 1} more lines, below when the round is over", "dim")
     title = Text(card.seat, f"bold {card.colour}".strip())
     if card.stance:
         title.append(f" {card.stance}", "not bold")
     foot = Text(card.model, "dim").append(f"  {card.note}", "not dim red" if card.state == "failed" else "")
     return Panel(
-        Text("\n").join(shown),
+        Text("\n").join(visible_lines),
         title=crop(title, width - 2),
         subtitle=crop(foot, width - 2),
         title_align="left",
@@ -121,10 +120,10 @@ def build_list(cards: Sequence[Card], columns: int, room: int) -> Group:
     if len(cards) > room:
         busy = sorted(cards, key=lambda card: card.state not in ("writing", "thinking"))
         cards = busy[: max(room - 1, 0)]
-        rest = [Text(f"and {len(busy) - len(cards)} more", "dim")]
+        note = [Text(f"and {len(busy) - len(cards)} more", "dim")]
     else:
-        rest = []
-    return Group(*(build_card_line(card, columns) for card in cards), *rest)
+        note = []
+    return Group(*(build_card_line(card, columns) for card in cards), *note)
 
 
 def build_card_line(card: Card, columns: int) -> Text:
@@ -151,34 +150,22 @@ def build_progress(scene: Scene, out: Terminal, columns: int) -> list[Text]:
 
 
 def format_money(scene: Scene) -> str:
-    """What was spent, and of how much: a limit that somebody set, or what was estimated."""
+    """The cost so far, and the limit that was set, or else the estimate."""
     debate = scene.deck.debate
-    spent, limit = compute_spending(debate).cost_usd, debate.limits.max_cost_usd
+    cost, limit = compute_spending(debate).cost_usd, debate.limits.max_cost_usd
     if limit:
-        return f"{format_dollars(spent)} of ${limit}"
-    return f"{format_dollars(spent)}, estimate up to ${scene.estimate}" if scene.estimate else ""
+        return f"{format_dollars(cost)} of ${limit}"
+    return f"{format_dollars(cost)}, estimate up to ${scene.estimate}" if scene.estimate else ""
 
 
 def build_prompt(scene: Scene, columns: int) -> list[Text]:
-    """The note that is being typed, what came of the last key, or what the keys do; none without keys."""
+    """The note that is being typed; else the effect of the last key and what the keys do."""
     if scene.note is not None:
         lead = Text("note to all: ", "bold")
-        typed = crop_left(Text(f"{scene.note}▏"), columns - lead.cell_len)
-        return [crop(lead + typed, columns), crop(Text("Enter sends it, Esc drops it", "dim"), columns)]
-    told = [crop(Text(clean_line(scene.message), "yellow"), columns)] if scene.message else []
-    return [*told, *([crop(Text(scene.keys, "dim"), columns)] if scene.keys else [])]
-
-
-def describe_activity(deck: Deck, cards: Sequence[Card], holdup: str) -> str:
-    """What the cards do not show: who else is asked, what holds it up, what is asked beyond the debate itself."""
-    seats = [clean_line(seat) for seat in deck.progress.asked]
-    shown = {card.seat for card in cards}
-    asked = [seat for seat in seats if seat not in shown]
-    parts = [deck.progress.added] if deck.progress.added else []
-    parts += (
-        [holdup[0].lower() + holdup[1:]] if holdup else [f"asking {format_seats(asked)}"] if asked else []
-    )
-    return clean_line(", ".join(parts))
+        typed_text = crop_left(Text(f"{scene.note}▏"), columns - lead.cell_len)
+        return [crop(lead + typed_text, columns), crop(Text("Enter sends it, Esc drops it", "dim"), columns)]
+    message = [crop(Text(clean_line(scene.message), "yellow"), columns)] if scene.message else []
+    return [*message, *([crop(Text(scene.keys, "dim"), columns)] if scene.keys else [])]
 
 
 def describe_pause(debate: Debate) -> str:

@@ -1,4 +1,4 @@
-"""What a command shows of a debate: the record, and below it the board of what is under way."""
+"""The display of a debate: the record, and below it the board of what is under way."""
 
 import sys
 from collections.abc import Callable
@@ -7,26 +7,27 @@ from typing import Self
 
 from rich.console import RenderableType
 
-from server.cli.live.board import Scene, build_board, describe_activity, describe_pause
+from server.cli.live.board import Scene, build_board, describe_pause
 from server.cli.live.cards import Deck
 from server.cli.live.events import print_event, print_setup
 from server.cli.live.region import Region
 from server.cli.terminal import Terminal
 from server.debate.commands.setup.estimate import estimate
+from server.debate.facts.advice import Advised, Exchanged, Reviewed
 from server.debate.facts.answers import HandoffFailed
 from server.debate.facts.events import Balloted, Failed, Judged, Recorded, Spoke
-from server.debate.facts.text import format_count
-from server.debate.views.visibility import find_blind_answers, is_blind, is_hidden
+from server.debate.facts.text import clean_line, format_count
+from server.debate.views.progress import describe_work
+from server.debate.views.visibility import is_blind, is_hidden, list_blind_answers
 from server.engine.database.snapshots import DebateSnapshot
 
 REDRAW_INTERVAL = 0.1  # seconds between two redraws
 MAX_PARTIAL_LENGTH = 4_000  # characters kept of a reply that is being written: more than a panel can show
-ON_CARDS = (Spoke, Balloted, Judged)
-"""What the panels show until the round is over."""
-
+ON_CARDS = (Spoke, Balloted, Judged, Advised, Reviewed, Exchanged)
+"""Events that the panels show until the round is over."""
 
 FAILED = (Failed, HandoffFailed)
-"""What is printed of every seat: of hidden ones without their words."""
+"""Events that are printed for every seat: for hidden ones without their words."""
 
 
 class LiveDisplay:
@@ -49,7 +50,7 @@ class LiveDisplay:
         self.snapshot: DebateSnapshot | None = None
         self.deck: Deck | None = None
         self.shown_count = 0  # entries
-        self.kept_entries: list[Recorded] = []  # of those shown, what is printed later
+        self.kept_entries: list[Recorded] = []  # entries that are printed later
         self.partial_texts: dict[str, str] = {}  # by seat; the seat that wrote last is last
         self.start_time = monotonic()
         self.estimate = ""
@@ -60,19 +61,19 @@ class LiveDisplay:
 
     @classmethod
     def for_streams(cls, *, show_turns: bool, show_bar: bool) -> Self:
-        """The display of a command. The board is below the turns, or on stderr if stdout has none of them."""
+        """The display of a command. The board is below the turns, or on stderr if stdout shows no turns."""
         out, errors = Terminal(sys.stdout), Terminal(sys.stderr)
         bar = out if show_turns and out.is_terminal else errors
         return cls(out, bar=bar if show_bar else None, show_turns=show_turns)
 
     @property
     def has_board(self) -> bool:
-        """Whether there are panels. What reads turns from a pipe may want the terminal and its keys for itself."""
+        """Whether there are panels. If stdout is a pipe, its reader may need the terminal and its keys."""
         return self.region is not None and self.show_turns and self.bar is self.out
 
     def on_commit(self, snapshot: DebateSnapshot) -> None:
-        known = self.snapshot.debate.version if self.snapshot else 0
-        for entry in snapshot.entries[known:]:
+        known_version = self.snapshot.debate.version if self.snapshot else 0
+        for entry in snapshot.entries[known_version:]:
             self.partial_texts.pop(getattr(entry.event, "seat", ""), None)
         self.snapshot = snapshot
 
@@ -91,7 +92,7 @@ class LiveDisplay:
     def is_kept(self, snapshot: DebateSnapshot, entry: Recorded) -> bool:
         """Whether an entry is printed later: readers may not see it yet, or it stands on the board."""
         debate, event = snapshot.debate, entry.event
-        if is_blind(event, find_blind_answers(debate)):
+        if is_blind(event, list_blind_answers(debate)):
             return True
         is_under_way = snapshot.status == "running" and getattr(event, "round", 0) == debate.round
         return self.has_board and is_under_way and isinstance(event, ON_CARDS)
@@ -110,21 +111,21 @@ class LiveDisplay:
             else:
                 self.region.draw(self.build_board)
 
-    def print_record(self, snapshot: DebateSnapshot, new: tuple[Recorded, ...]) -> None:
-        entries = sorted([*self.kept_entries, *new], key=lambda entry: entry.seq)
+    def print_record(self, snapshot: DebateSnapshot, new_entries: tuple[Recorded, ...]) -> None:
+        entries = sorted([*self.kept_entries, *new_entries], key=lambda entry: entry.seq)
         self.kept_entries = [entry for entry in entries if self.is_kept(snapshot, entry)]
-        kept = {entry.seq for entry in self.kept_entries}
-        shown = [
+        kept_numbers = {entry.seq for entry in self.kept_entries}
+        printed_entries = [
             entry
             for entry in entries
-            if entry.seq not in kept
+            if entry.seq not in kept_numbers
             and (isinstance(entry.event, FAILED) or not is_hidden(snapshot.debate, entry.event))
         ]
-        if shown and self.show_turns:
+        if printed_entries and self.show_turns:
             if self.region:
                 self.region.erase()
             self.out.fit_width()
-            for entry in shown:
+            for entry in printed_entries:
                 print_event(self.out, snapshot, entry.event)
 
     def build_board(self, columns: int, lines: int) -> RenderableType:
@@ -138,12 +139,12 @@ class LiveDisplay:
                 high = estimate(debate).cost_usd[1]
                 self.estimate = high if high.strip("0.") else ""
         cards = self.deck.list_cards(self.partial_texts) if self.has_board else []
-        activity = describe_activity(self.deck, cards, self.find_holdup(self.snapshot))
+        work = clean_line(describe_work(self.deck.progress, self.find_holdup(self.snapshot)))
         scene = Scene(
             deck=self.deck,
             cards=cards,
             seconds=int(monotonic() - self.start_time),
-            activity=". ".join(filter(None, (describe_pause(debate), activity, self.activity))),
+            activity=". ".join(filter(None, (describe_pause(debate), self.activity))) or work,
             estimate=self.estimate,
             keys=self.keys,
             message=self.message,
@@ -151,8 +152,8 @@ class LiveDisplay:
         )
         return build_board(scene, self.bar, columns, lines)
 
-    def forget(self) -> None:
-        """Something else was written to the terminal meanwhile: the board is drawn below it."""
+    def redraw_below(self) -> None:
+        """Draw the board anew, below what another program wrote to the terminal meanwhile."""
         if self.region:
             self.region.shown = []
 

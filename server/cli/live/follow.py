@@ -28,7 +28,7 @@ async def follow_debate(
     with ExitStack() as cleanup:
         cleanup.callback(display.close)
         if keyboard:
-            keyboard.on_return = display.forget
+            keyboard.on_return = display.redraw_below
             cleanup.enter_context(keyboard)
         display.on_commit(snapshot)
         async with anyio.create_task_group() as tasks:
@@ -50,8 +50,8 @@ async def cancel_when_left(steering: Steering, scope: anyio.CancelScope) -> None
 
 
 async def watch_runner(manager: DebateManager, display: LiveDisplay) -> None:
-    """Say when nobody runs a debate that could go on, and what it waits for where there is no board."""
-    told = ""
+    """Report when no process runs an unfinished debate; without a board also what the debate waits for."""
+    last_news = ""
     while True:
         await anyio.sleep(RUNNER_POLL_INTERVAL)
         snapshot = display.snapshot
@@ -62,6 +62,6 @@ async def watch_runner(manager: DebateManager, display: LiveDisplay) -> None:
         news = display.activity
         if snapshot.status in ("waiting", "paused"):
             news = f"{snapshot.status.capitalize()}: {status_reason(snapshot.debate)}"
-        if news and news != told and not display.has_board:
+        if news and news != last_news and not display.has_board:
             print_note(display.out, news, "")
-        told = news
+        last_news = news

@@ -1,6 +1,6 @@
-"""Keys as they are pressed, and text that is pasted, without echo. Ctrl-C and Ctrl-Z stay signals.
+"""Keys as they are pressed, and pasted text, without echo. Ctrl-C and Ctrl-Z stay signals.
 
-The terminal marks what is pasted: keys that were pressed while this process was busy arrive at once, too.
+The terminal marks pastes. Timing could not tell them apart: keys pressed while this process was busy come at once, too.
 """
 
 import codecs
@@ -64,10 +64,10 @@ class Keyboard:
         import termios  # noqa: PLC0415  (Windows has none)
 
         self.mode = termios.tcgetattr(self.descriptor)
-        self.take_keys()
+        self.enter_key_mode()
         self.handlers = {
             number: signal.signal(number, handle)
-            for number, handle in ((signal.SIGTSTP, self.stop), (signal.SIGCONT, self.go_on))
+            for number, handle in ((signal.SIGTSTP, self.suspend), (signal.SIGCONT, self.resume))
         }
         return self
 
@@ -77,46 +77,46 @@ class Keyboard:
         set_mode(self.descriptor, self.mode)
         self._write(LEAVE_PASTES)
 
-    def take_keys(self) -> None:
+    def enter_key_mode(self) -> None:
         import termios  # noqa: PLC0415
         import tty  # noqa: PLC0415
 
         with suppress(OSError, termios.error):
             tty.setcbreak(self.descriptor)
             mode = termios.tcgetattr(self.descriptor)
-            # A read never waits: Ctrl-C drops what was typed before it, also when that was said to be there.
+            # A read must never wait: Ctrl-C discards typed input, even after the descriptor was reported readable.
             mode[6][termios.VMIN] = mode[6][termios.VTIME] = 0
             termios.tcsetattr(self.descriptor, termios.TCSANOW, mode)
         self._write(MARK_PASTES)
 
     def _write(self, codes: str) -> None:
-        """To the terminal: `sys.stdout` may be in the middle of a write. Through stdout if stdin can only be read."""
+        """Write to the terminal directly: a signal may interrupt a write of `sys.stdout`. stdin may be read-only."""
         for descriptor in (self.descriptor, sys.stdout.fileno()):
             with suppress(OSError):
                 os.write(descriptor, codes.encode())
                 return
 
-    def stop(self, number: int, _: FrameType | None) -> None:
+    def suspend(self, number: int, _: FrameType | None) -> None:
         """Ctrl-Z: give the terminal back as it was, and stop."""
         set_mode(self.descriptor, self.mode)
         self._write(RESTORE)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    def go_on(self, _number: int, _: FrameType | None) -> None:
-        signal.signal(signal.SIGTSTP, self.stop)
+    def resume(self, _number: int, _: FrameType | None) -> None:
+        signal.signal(signal.SIGTSTP, self.suspend)
         with suppress(OSError):
             if os.tcgetpgrp(self.descriptor) == os.getpgrp():
-                self.take_keys()
+                self.enter_key_mode()
         self.on_return()
 
     async def read(self) -> AsyncIterator[str | Paste]:
-        """Keys, as characters and names of others, and pastes. It ends when the terminal is closed."""
+        """Keys, as characters or names such as `ENTER`, and pastes. It ends when the terminal is closed."""
         decoder, parser = codecs.getincrementaldecoder("utf-8")("replace"), InputParser()
         while True:
-            with anyio.move_on_after(PASTE_PATIENCE if parser.is_paste else None) as waited:
+            with anyio.move_on_after(PASTE_PATIENCE if parser.is_paste else None) as patience:
                 await anyio.wait_readable(self.descriptor)
-            if waited.cancelled_caught:
+            if patience.cancelled_caught:
                 yield parser.end_paste()
                 continue
             try:
@@ -124,8 +124,8 @@ class Keyboard:
             except OSError:  # it is gone
                 return
             if piece:
-                for one in parser.feed(decoder.decode(piece)):
-                    yield one
+                for key in parser.feed(decoder.decode(piece)):
+                    yield key
             elif not self.is_open:
                 return
 
@@ -154,32 +154,32 @@ def set_mode(descriptor: int, mode: list[Any]) -> None:
 
 
 class InputParser:
-    """Keys and pastes in the pieces of what a terminal sends."""
+    """Finds keys and pastes in the pieces that a terminal sends."""
 
     def __init__(self) -> None:
         self._rest, self.is_paste = "", False
 
     def feed(self, piece: str) -> Iterator[str | Paste]:
-        """What is complete with this piece."""
+        """The keys and pastes that are complete with this piece."""
         text, self._rest = self._rest + piece, ""
         while text:
             mark = _END_OF_PASTE if self.is_paste else _PASTE
-            before, found, after = text.partition(mark)
-            if self.is_paste and not found:  # the last characters may begin the mark
+            before, found_mark, after = text.partition(mark)
+            if self.is_paste and not found_mark:  # the last characters may begin the mark
                 self._rest = text[:MAX_PASTE_LENGTH] + text[MAX_PASTE_LENGTH:][-len(mark) :]
                 return
             if self.is_paste:
-                yield Paste(flatten(before[:MAX_PASTE_LENGTH]))
+                yield Paste(join_paste(before[:MAX_PASTE_LENGTH]))
             else:
-                begun = None if found else _BEGUN_SEQUENCE.search(before)
-                self._rest = begun[0] if begun else ""
+                sequence_start = None if found_mark else _BEGUN_SEQUENCE.search(before)
+                self._rest = sequence_start[0] if sequence_start else ""
                 yield from parse_keys(before.removesuffix(self._rest))
-            self.is_paste, text = self.is_paste != bool(found), after
+            self.is_paste, text = self.is_paste != bool(found_mark), after
 
     def end_paste(self) -> Paste:
-        """What there is of a paste whose end does not come."""
+        """The part that came of a paste whose end mark is lost."""
         text, self._rest, self.is_paste = self._rest, "", False
-        return Paste(flatten(text[:MAX_PASTE_LENGTH]))
+        return Paste(join_paste(text[:MAX_PASTE_LENGTH]))
 
 
 def parse_keys(text: str) -> list[str]:
@@ -187,6 +187,6 @@ def parse_keys(text: str) -> list[str]:
     return [NAMES.get(key, key) for key in plain if key in NAMES or key.isprintable()]
 
 
-def flatten(pasted: str) -> str:
-    plain = _CONTROL_SEQUENCE.sub("", pasted).rstrip("\r\n")
+def join_paste(text: str) -> str:
+    plain = _CONTROL_SEQUENCE.sub("", text).rstrip("\r\n")
     return "".join(key for key in re.sub(r"[\r\n\t]+", " ", plain) if key.isprintable())

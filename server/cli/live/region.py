@@ -31,7 +31,7 @@ class Region:
 
     def draw(self, build: Build) -> None:
         """Draw, or leave what is there already. The last column and line stay free."""
-        size = self.out.find_size()
+        size = self.out.measure_size()
         if self.shown and size != self.size:
             self.push_out(size)
         self.size = size
@@ -43,14 +43,14 @@ class Region:
         text = captured.get().rstrip("\n").split("\n")[:lines]
         if text != self.shown:
             whole = "\r\n".join(f"\x1b[2K{line}" for line in text)
-            home = self.find_start() if self.shown else HIDE_CURSOR
+            home = self.build_home_codes() if self.shown else HIDE_CURSOR
             self.write(f"{BEGIN_UPDATE}{WRAP_OFF}{home}{whole}\x1b[J{WRAP_ON}{END_UPDATE}")
             self.shown = text
 
     def erase(self) -> None:
         """Take the lines away, so that text can be printed in their place."""
         if self.shown:
-            self.write(f"{self.find_start()}\x1b[J")
+            self.write(f"{self.build_home_codes()}\x1b[J")
             self.shown = []
 
     def close(self) -> None:
@@ -58,13 +58,13 @@ class Region:
             self.erase()
             self.write(RESTORE)
 
-    def find_start(self) -> str:
-        """Go to the beginning of the first line."""
+    def build_home_codes(self) -> str:
+        """The codes that move the cursor to the beginning of the first line."""
         above = len(self.shown) - 1
         return f"\r\x1b[{above}A" if above else "\r"
 
     def push_out(self, size: os.terminal_size) -> None:
-        """Nobody knows how a terminal broke the lines anew when it was resized: leave them above the window."""
+        """Scroll the lines out of the window: after a resize nobody knows where the terminal wrapped them."""
         self.write("\r\n" * size.lines + "\x1b[H\x1b[J")
         self.shown = []
 

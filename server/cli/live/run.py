@@ -25,7 +25,7 @@ MAX_LEFT_PAUSE = 24 * 3600.0  # seconds that the process of a debate that was le
 
 
 class LiveRun:
-    """A debate in a terminal. `background`: where it goes when it is left; without one keys do nothing."""
+    """A debate in a terminal. `background`: lets it go on without the terminal; without one keys do nothing."""
 
     def __init__(
         self, manager: DebateManager, display: LiveDisplay, background: Background | None = None
@@ -40,7 +40,7 @@ class LiveRun:
         with ExitStack() as cleanup:
             cleanup.callback(self.display.close)
             if keyboard:
-                keyboard.on_return = self.display.forget
+                keyboard.on_return = self.display.redraw_below
                 cleanup.enter_context(keyboard)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(redraw, self.display, self.background)
@@ -55,10 +55,7 @@ class LiveRun:
     async def follow(
         self, snapshot: DebateSnapshot, steering: Steering | None, restore: Callable[[], None]
     ) -> DebateSnapshot:
-        """Wait for the end of the debate. With keys a paused one is waited for, too: they may resume it.
-
-        One that was left is resumed from elsewhere, and then expected to go on here.
-        """
+        """Wait for the end of the debate. A pause ends the wait, unless a key or another process may end the pause."""
         left_since = 0.0
         async with anyio.create_task_group() as tasks:
             if steering:
@@ -97,7 +94,7 @@ class LiveRun:
 
 
 async def redraw(display: LiveDisplay, background: Background | None = None) -> None:
-    """Draw again and again. Stops the process as Ctrl-C does if the one that the shell waits for is gone."""
+    """Draw the display at intervals. Stops the process, as Ctrl-C does, if the parent process is gone."""
     while True:
         if background and background.is_orphaned:
             os.kill(os.getpid(), signal.SIGINT)
@@ -136,20 +133,20 @@ async def run_and_display(
 
 
 async def read_stdin() -> AsyncIterator[str]:
-    """The lines of stdin. Without a thread: one that waits for a key would delay the exit."""
+    """The lines of stdin. No thread is used: one that waits for input would delay the exit."""
     try:
         stdin = sys.stdin.fileno()
     except (OSError, ValueError, AttributeError):  # replaced by a program that runs commands in process
         for line in sys.stdin or ():
             yield line
         return
-    piece, rest = b"x", b""
+    piece, unfinished_line = b"x", b""
     while piece:
         with suppress(OSError, NotImplementedError):  # raised for a file, which is always readable
             await anyio.wait_readable(stdin)
         piece = os.read(stdin, 4096)
-        *lines, rest = (rest + piece).split(b"\n")
-        for whole in lines if piece else [rest]:
+        *lines, unfinished_line = (unfinished_line + piece).split(b"\n")
+        for whole in lines if piece else [unfinished_line]:
             yield whole.decode("utf-8", "replace")
 
 
@@ -178,10 +175,10 @@ async def submit_caller_turn(
     out.print_line("End it with an empty line.")
     while text := await read_paragraph(stdin):
         try:
-            snapshot, told = await manager.submit(snapshot.id, turn.speaker, text, actor=ACTOR)
+            snapshot, problem = await manager.submit(snapshot.id, turn.speaker, text, actor=ACTOR)
         except DebateError as error:
-            told = str(error)
-        if not told:
+            problem = str(error)
+        if not problem:
             return snapshot
-        out.print_wrapped(told, "! ")
+        out.print_wrapped(problem, "! ")
     return None

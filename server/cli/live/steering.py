@@ -11,7 +11,7 @@ from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 
 MAX_NOTE_LENGTH = 2_000  # characters that can be typed
-SURE = "c again concludes: the verdict follows from what was said so far. Any other key goes on."
+CONCLUDE_HINT = "c again concludes: the verdict follows from what was said so far. Any other key goes on."
 
 
 class Steering:
@@ -22,14 +22,14 @@ class Steering:
 
     def __init__(self, manager: DebateManager, display: LiveDisplay, *, runs: bool) -> None:
         self.manager, self.display, self.runs = manager, display, runs
-        self.is_sure = False  # c was pressed once
+        self.asks_to_conclude = False  # c was pressed once: the second time concludes
         self.has_left = anyio.Event()
 
     async def read(self, keyboard: Keyboard) -> None:
         """Do what the keys say until somebody leaves or the terminal is gone."""
         self.show_keys()
         async for pressed in keyboard.read():
-            await self.take(pressed)
+            await self.handle(pressed)
             if self.has_left.is_set():
                 return
             self.show_keys()
@@ -40,33 +40,33 @@ class Steering:
         leave = f"leave it {'paused' if is_paused else 'running'}" if self.runs else "leave"
         self.display.keys = f"{'p go on' if is_paused else 'p pause'}  n note  c conclude  q {leave}"
 
-    async def take(self, pressed: str | Paste) -> None:
-        """A key counts however late it is read. A paste is text: outside of a note it does nothing."""
+    async def handle(self, pressed: str | Paste) -> None:
+        """Do what a key or a paste says. A paste is text: outside of a note it does nothing."""
         if isinstance(pressed, Paste):
             if self.display.note is not None:
                 self.display.note = (self.display.note + pressed.text)[:MAX_NOTE_LENGTH]
-            self.is_sure, self.display.message = False, ""
+            self.asks_to_conclude, self.display.message = False, ""
         elif self.display.note is not None:
-            await self.edit(pressed)
+            await self.edit_note(pressed)
         else:
-            await self.choose(pressed.lower())
+            await self.run_command(pressed.lower())
 
-    async def choose(self, key: str) -> None:
-        was_sure, self.is_sure = self.is_sure, False
+    async def run_command(self, key: str) -> None:
+        was_asked, self.asks_to_conclude = self.asks_to_conclude, False
         self.display.message = ""
         if key == "q":
             self.has_left.set()
         elif key == "n":
             self.display.note = ""
-        elif key == "c" and not was_sure:
-            self.is_sure, self.display.message = True, SURE
+        elif key == "c" and not was_asked:
+            self.asks_to_conclude, self.display.message = True, CONCLUDE_HINT
         elif key == "c":
             await self.intervene("conclude")
         elif key == "p":
             snapshot = self.display.snapshot
             await self.intervene("resume" if snapshot and snapshot.debate.paused else "pause")
 
-    async def edit(self, key: str) -> None:
+    async def edit_note(self, key: str) -> None:
         """A key while a note is typed."""
         note = self.display.note or ""
         if key == ENTER and note.strip():

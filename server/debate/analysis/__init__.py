@@ -1,1 +1,1 @@
-"""What judgments have been worth: records of judges, weights, pooled beliefs, calibration, evaluation."""
+"""How good judgments are: records of judges, weights, pooled beliefs, calibration, evaluation."""

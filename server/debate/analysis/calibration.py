@@ -1,13 +1,13 @@
-"""Calibration: how sure judges are against how often they are right, and the correction that follows from it."""
+"""Calibration: how sure judges are compared with how often they are right, and the correction that follows."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-CALIBRATED_ITEMS = 20  # settled items from which a correction is learnt
+CALIBRATED_ITEMS = 20  # settled items before a correction is learnt
 MOST_STEPS, SMALL_STEP = 50, 1e-9
-PRIOR_PRECISION = 1.0  # of scale 1 and intercept 0, in the place of data
+PRIOR_PRECISION = 1.0  # of scale 1 and intercept 0, the prior
 EDGE = 0.05  # beliefs are clipped to [EDGE, 1 - EDGE] before their log-odds are taken
 DIGITS = 4
 BINS = 10
@@ -15,7 +15,7 @@ BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Log-odds of being right = intercept + scale * log-odds of the belief. `items`: what it was learnt on."""
+    """Log-odds of being right = intercept + scale * log-odds of the belief. `items`: how many it was learnt from."""
 
     scale: float = 1.0
     intercept: float = 0.0
@@ -26,18 +26,18 @@ class Calibration:
         if not self.items:
             return dict(beliefs)
         top = max(beliefs, key=lambda side: beliefs[side])
-        told = beliefs[top]
-        right = 1 / (1 + math.exp(-(self.intercept + self.scale * compute_log_odds(told))))
+        belief = beliefs[top]
+        right = 1 / (1 + math.exp(-(self.intercept + self.scale * compute_log_odds(belief))))
         right = min(1 - EDGE, max(EDGE, right))
-        rest = (1 - right) / (1 - told)
-        return {side: right if side == top else share * rest for side, share in beliefs.items()}
+        factor = (1 - right) / (1 - belief)
+        return {side: right if side == top else share * factor for side, share in beliefs.items()}
 
 
 NO_CALIBRATION = Calibration()
 
 
 class Outcomes(NamedTuple):
-    """How often judges that were sure by this much were right. Judgments may count by the weight of their judge."""
+    """How often judges who were sure by this much were right. Judgments may count by the weight of their judge."""
 
     belief: float  # in the side that they held likeliest, 0 to 1
     right: float
@@ -52,7 +52,7 @@ def compute_log_odds(share: float) -> float:
 def fit_calibration(outcomes: Sequence[Outcomes], items: int) -> Calibration:
     """Learn the correction by logistic regression (Platt 1999), with no correction as the prior.
 
-    `items`: how many different items the outcomes are of; with fewer than `CALIBRATED_ITEMS` nothing is learnt.
+    `items`: how many different items the outcomes cover; below `CALIBRATED_ITEMS` nothing is learnt.
     """
     if items < CALIBRATED_ITEMS or not any(outcome.number for outcome in outcomes):
         return NO_CALIBRATION
@@ -95,20 +95,20 @@ class Bin(NamedTuple):
 
 
 def sort_into_bins(outcomes: Sequence[Outcomes]) -> list[Bin]:
-    """Tenths from 0 to 1, those without an outcome left out."""
-    sorted_in: dict[int, list[Outcomes]] = {}
+    """Tenths from 0 to 1; empty ones are left out."""
+    tenths: dict[int, list[Outcomes]] = {}
     for outcome in outcomes:
-        sorted_in.setdefault(min(BINS - 1, int(outcome.belief * BINS)), []).append(outcome)
+        tenths.setdefault(min(BINS - 1, int(outcome.belief * BINS)), []).append(outcome)
     bins = []
-    for tenth, inside in sorted(sorted_in.items()):
-        number = sum(one.number for one in inside)
-        mean = sum(one.belief * one.number for one in inside) / number
-        right = sum(one.right for one in inside) / number
+    for tenth, members in sorted(tenths.items()):
+        number = sum(outcome.number for outcome in members)
+        mean = sum(outcome.belief * outcome.number for outcome in members) / number
+        right = sum(outcome.right for outcome in members) / number
         bins.append(Bin(tenth / BINS, (tenth + 1) / BINS, number, mean, right))
     return bins
 
 
 def compute_calibration_error(bins: Sequence[Bin]) -> float:
     """The mean distance of belief and accuracy, by number (expected calibration error)."""
-    total = sum(one.number for one in bins)
-    return sum(one.number * abs(one.mean_belief - one.accuracy) for one in bins) / total if total else 0.0
+    total = sum(bin_.number for bin_ in bins)
+    return sum(bin_.number * abs(bin_.mean_belief - bin_.accuracy) for bin_ in bins) / total if total else 0.0

@@ -1,18 +1,16 @@
-"""What a verdict hangs on, what speaks against it, and what lies between the positions, by the points of the debate.
+"""What a verdict depends on, what speaks against it, and what divides the positions, by the points of the debate.
 
-Everything here is counted or computed from the recorded turns, ballots and readings; it decides nothing.
+Everything here is counted or computed from recorded turns, ballots and readings; nothing is decided.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import chain, islice
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.arguments.citations import Link
-from server.debate.arguments.drawing import draw_graphml, draw_mermaid
 from server.debate.arguments.graph import Graph, build_graph
 from server.debate.arguments.points import Point, format_id
 from server.debate.ballots.report import find_last_ballots
@@ -30,17 +28,13 @@ MOST_LISTED = 4
 """Lines of each list in a verdict; the view `analysis` has all."""
 
 TEXT_BYTES = 160
-"""Of a point, in a line."""
+"""Of a point in a line."""
 
-SEMANTICS = (
-    "standing: grounded extension (Dung 1995) over attacks and undercuts; strength: h-categorizer (Besnard and Hunter "
-    "2001); influence: gradient of the lead of the winner's case, the sum of its strengths, by the weight of a point "
-    "(Amgoud et al. 2017)"
-)
+SEMANTICS = "standing: grounded extension (Dung 1995) over attacks and undercuts"
 
 
 class Claims(BaseModel):
-    """The points of the debate, and what the verdict has to do with them."""
+    """The points of the debate, and what they mean for the verdict."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -55,14 +49,14 @@ class Claims(BaseModel):
 
 
 def build_claims(debate: Debate) -> Claims:
-    """The claims of a verdict. `debate`: without what readers are not to see yet."""
+    """The claims of a verdict. `debate`: without what readers may not see yet."""
     graph = find_graph(debate)
-    checked, failed = count_quotes(debate)
+    quote_count, failed_count = count_quotes(debate)
     return Claims(
         total=len(graph.points),
         open_attacks=len(graph.open_attacks),
-        checked_quotes=checked,
-        failed_quotes=failed,
+        checked_quotes=quote_count,
+        failed_quotes=failed_count,
         hangs_on=quote_points(debate, graph, rank_support(debate, graph)),
         against=quote_points(debate, graph, rank_objections(debate, graph)),
         common_ground=list_common_ground(debate, graph)[:MOST_LISTED],
@@ -72,78 +66,79 @@ def build_claims(debate: Debate) -> Claims:
 
 def find_graph(debate: Debate) -> Graph:
     """The graph of what clients may see."""
-    if hides_any(debate.setup.hidden_from_client, "debaters"):
+    if hides_any(debate.setup, debate.setup.hidden_from_client, "debaters"):
         debate = replace(debate, turns=(), transcript_events=(), round_starts=(0,) * debate.round)
     return build_graph(debate)
 
 
 def list_readings(debate: Debate) -> list[Judged]:
-    """The judgments that clients may see and that mean anything."""
+    """The informative judgments that clients may see."""
     hidden = debate.setup.hidden_from_client
-    return [judged for judged in debate.judgments if judged.informative and not hides(hidden, judged.seat)]
+    informative = (judgment for judgment in debate.judgments if judgment.informative)
+    return [reading for reading in informative if not hides(debate.setup, hidden, reading.seat)]
 
 
 def find_voters(debate: Debate) -> dict[str, Balloted]:
     """The last private ballots of the debaters that clients may see, by name."""
-    return {} if hides_any(debate.setup.hidden_from_client, "debaters") else find_last_ballots(debate)
-
-
-def find_leader(debate: Debate, graph: Graph) -> str:
-    """The winner; without one the debater of the strongest case; "" where nobody stands for anything."""
-    if debate.verdict and debate.verdict.winner:
-        return debate.verdict.winner
-    return max(debate.names, key=lambda name: graph.cases[graph.sides[name]], default="")
+    return (
+        {}
+        if hides_any(debate.setup, debate.setup.hidden_from_client, "debaters")
+        else find_last_ballots(debate)
+    )
 
 
 def rank_support(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
-    """The winner's points that its readings cite, the most cited first; else those that carry its case most.
+    """The winner's points that readings for it cite, the most cited first; else its points, those that stand first.
 
-    Each with why it is listed.
+    Each with the reason why it is listed.
     """
     winner = debate.verdict.winner if debate.verdict else ""
     if not winner:
         return []
-    found_for = [judged for judged in list_readings(debate) if judged.winner == winner]
-    cited = Counter(chain.from_iterable(judged.cited for judged in found_for))
-    own = [point for point in graph.points if graph.side(point) == graph.sides[winner]]
-    if ranked := sorted((point for point in own if cited[point]), key=lambda point: -cited[point]):
+    found_for = [reading for reading in list_readings(debate) if reading.winner == winner]
+    citations = Counter(chain.from_iterable(reading.cited for reading in found_for))
+    points_of_winner = [point for point in graph.points if graph.side(point) == graph.sides[winner]]
+    if ranked := sorted(
+        (point for point in points_of_winner if citations[point]), key=lambda point: -citations[point]
+    ):
         of = format_count(len(found_for), "reading")
-        return [(point, f"(cited in {cited[point]} of {of})") for point in ranked]
-    influence = graph.compute_influence(winner)
-    ranked = sorted(own, key=lambda point: -influence[point])
-    return [(point, f"({graph.standing[point]}, influence {influence[point]:.2f})") for point in ranked]
+        return [(point, f"(cited in {citations[point]} of {of})") for point in ranked]
+    ranked = sorted(points_of_winner, key=lambda point: graph.standing[point] != "stands")
+    return [(point, f"({graph.standing[point]})") for point in ranked]
 
 
 def rank_objections(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
-    """Attacks on the winner's points that were never answered, and what readings for others cite; each with why."""
+    """Unanswered attacks on the winner's points, and what readings for others cite; each with the reason."""
     winner = debate.verdict.winner if debate.verdict else ""
     side = graph.sides.get(winner, "")
-    found = [
+    objections = [
         (link.source, f"{link.relation} {name_point(link.target)}, never answered")
         for link in graph.open_attacks
         if graph.side(link.target) == side
     ]
-    against = [judged for judged in list_readings(debate) if winner and judged.winner not in ("", winner)]
-    cited = Counter(chain.from_iterable(dict.fromkeys(judged.cited) for judged in against))
-    found += [
+    against = [reading for reading in list_readings(debate) if winner and reading.winner not in ("", winner)]
+    citations = Counter(chain.from_iterable(dict.fromkeys(reading.cited) for reading in against))
+    objections += [
         (point, f"(cited in {format_count(count, 'reading')} against it)")
-        for point, count in cited.most_common()
+        for point, count in citations.most_common()
         if point in graph.points and graph.side(point) != side
     ]
-    found += [
+    objections += [
         (link.source, f"{link.relation} {name_point(link.target)}, too late for an answer")
         for link in graph.late_attacks
         if graph.side(link.target) == side
     ]
-    return found
+    return objections
 
 
 def list_common_ground(debate: Debate, graph: Graph) -> list[str]:
-    """What other sides support, repeat or concede, and nobody attacks; and where all hold the same in private."""
-    agreed = sorted(
+    """Points that other sides accept and nobody attacks; and a position that all hold in private."""
+    by_sides = sorted(
         graph.find_agreement().items(), key=lambda item: -len({graph.side(link.source) for link in item[1]})
     )
-    lines = [f"{quote_point(debate, graph, point)} ({describe_agreement(links)})" for point, links in agreed]
+    lines = [
+        f"{quote_point(debate, graph, point)} ({describe_agreement(links)})" for point, links in by_sides
+    ]
     ballots = find_voters(debate)
     choices = {ballot.choice for ballot in ballots.values()}
     if len(ballots) == len(debate.names) and len(choices) == 1 and "" not in choices:
@@ -152,78 +147,73 @@ def list_common_ground(debate: Debate, graph: Graph) -> list[str]:
 
 
 def describe_agreement(links: Sequence[Link]) -> str:
-    """Who accepts a point, and who only by the analyst's reading."""
-    stated = [link.source.seat for link in links if not link.is_read]
-    same = [link.source.seat for link in links if link.relation == "same_as"]
-    read = [link.source.seat for link in links if link.is_read and link.relation != "same_as"]
-    parts = [f"accepted by {', '.join(stated)}"] if stated else []
-    parts += [f"claimed by {', '.join(same)} too, as the analyst reads it"] if same else []
-    parts += [f"accepted by {', '.join(read)}, as the analyst reads it"] if read else []
+    """Who accepts a point, and who does so only in the analyst's reading."""
+    by_word = [link.source.seat for link in links if not link.is_read]
+    same_claims = [link.source.seat for link in links if link.relation == "same_as"]
+    by_analyst = [link.source.seat for link in links if link.is_read and link.relation != "same_as"]
+    parts = [f"accepted by {', '.join(by_word)}"] if by_word else []
+    parts += [f"claimed by {', '.join(same_claims)} too, as the analyst reads it"] if same_claims else []
+    parts += [f"accepted by {', '.join(by_analyst)}, as the analyst reads it"] if by_analyst else []
     return "; ".join(parts)
 
 
 def list_differences(debate: Debate, graph: Graph) -> list[str]:
-    """What lies between the positions: points in dispute, attacks, shared sources, what would settle it."""
+    """What divides the positions: points in dispute, attacks, shared sources, what would settle it."""
     lines = [
-        f"in dispute: {quote_point(debate, graph, point)} ({graph.standing[point]}, influence {influence:.2f})"
-        for point, influence in find_cruxes(debate, graph)[:2]
+        f"in dispute: {quote_point(debate, graph, point)} ({graph.standing[point]}, {format_count(count, 'attack')})"
+        for point, count in graph.rank_cruxes()[:2]
     ]
-    for pair, (count, left) in list(graph.count_attacks().items())[:2]:
-        one, other = (name_side(graph, side) for side in pair)
-        lines.append(f"{one} and {other}: {format_count(count, 'attack')}, {left} never answered")
+    for pair, (count, open_count) in list(graph.count_attacks().items())[:2]:
+        side, other_side = (name_side(graph, name) for name in pair)
+        lines.append(f"{side} and {other_side}: {format_count(count, 'attack')}, {open_count} never answered")
     for number, names in list(graph.find_shared_documents().items())[:2]:
         lines.append(f"doc {number} is cited by {', '.join(names)}")
     return [*lines, *(f"would settle it, says {line}" for line in list_settling(debate)[:2])]
 
 
 def list_settling(debate: Debate) -> list[str]:
-    """What judges and voters say would change their mind, each once."""
-    readings = sorted(list_readings(debate), key=lambda judged: (judged.slot_index, judged.seat))
-    said = [(judged.seat, name_sides(debate, judged.would_change, judged.slot_index)) for judged in readings]
+    """What judges and voters say would change their mind, each text once."""
+    readings = sorted(list_readings(debate), key=lambda reading: (reading.slot_index, reading.seat))
+    statements = [
+        (reading.seat, name_sides(debate, reading.would_change, reading.slot_index)) for reading in readings
+    ]
     ballots = find_voters(debate)
-    said += [
+    statements += [
         (name, name_sides(debate, ballots[name].would_check)) for name in debate.names if name in ballots
     ]
-    first = {text: seat for seat, text in reversed(said) if text}
+    first_speaker = {text: seat for seat, text in reversed(statements) if text}
     return [
-        f"{first[text]}: {quote_inline(text, TEXT_BYTES)}" for text in dict.fromkeys(t for _, t in said if t)
+        f"{first_speaker[text]}: {quote_inline(text, TEXT_BYTES)}"
+        for text in dict.fromkeys(t for _, t in statements if t)
     ]
-
-
-def find_cruxes(debate: Debate, graph: Graph) -> list[tuple[Citation, float]]:
-    leader = find_leader(debate, graph)
-    return graph.find_cruxes(leader) if leader and graph.points else []
 
 
 def list_private_concessions(debate: Debate, graph: Graph) -> list[dict[str, str]]:
-    """Points of another side that moved a debater most, by its last private ballot."""
+    """Points of another side that moved a debater, by its last private ballot."""
     rows = []
     for name, ballot in find_voters(debate).items():
-        moved = ballot.moved_by
-        if moved and moved in graph.points and graph.side(moved) != graph.sides[name]:
-            rows.append({"point": id_of(moved), "by": name, "holds": ballot.choice})
+        point = ballot.moved_by
+        if point and point in graph.points and graph.side(point) != graph.sides[name]:
+            rows.append({"point": id_of(point), "by": name, "holds": ballot.choice})
     return rows
 
 
 def build_analysis(debate: Debate) -> dict[str, Any]:
-    """All that the claims of a verdict are taken from. `debate`: without what readers are not to see yet."""
+    """All that the claims of a verdict are taken from. `debate`: without what readers may not see yet."""
     graph = find_graph(debate)
-    standing = Counter(graph.standing.values())
-    conceded = [link for link in graph.links if link.relation == "concedes"]
+    standings = Counter(graph.standing.values())
+    concessions = [link for link in graph.links if link.relation == "concedes"]
     return {
         "semantics": SEMANTICS,
         "total": len(graph.points),
         "unknown_citations": graph.unknown
-        + sum(judged.unknown_citations for judged in list_readings(debate)),
-        "standing": {word: standing[word] for word in ("stands", "falls", "open")},
-        "cases": {name_side(graph, side): round(value, 2) for side, value in graph.cases.items()},
+        + sum(reading.unknown_citations for reading in list_readings(debate)),
+        "standing": {word: standings[word] for word in ("stands", "falls", "open")},
         "open_attacks": build_links(graph.open_attacks),
         "late_attacks": build_links(graph.late_attacks),
-        "conceded": build_links(conceded),
+        "conceded": build_links(concessions),
         "conceded_in_private": list_private_concessions(debate, graph),
-        "cruxes": [
-            {"point": id_of(one), "influence": round(value, 4)} for one, value in find_cruxes(debate, graph)
-        ],
+        "cruxes": [{"point": id_of(point), "attacks": count} for point, count in graph.rank_cruxes()],
         "common_ground": [
             {
                 "point": id_of(point),
@@ -233,8 +223,8 @@ def build_analysis(debate: Debate) -> dict[str, Any]:
             for point, links in graph.find_agreement().items()
         ],
         "contradictions": [
-            {"between": [name_side(graph, side) for side in pair], "attacks": count, "open": left}
-            for pair, (count, left) in graph.count_attacks().items()
+            {"between": [name_side(graph, side) for side in pair], "attacks": count, "open": open_count}
+            for pair, (count, open_count) in graph.count_attacks().items()
         ],
         "shared_documents": [
             {"doc": number, "cited_by": names} for number, names in graph.find_shared_documents().items()
@@ -244,9 +234,9 @@ def build_analysis(debate: Debate) -> dict[str, Any]:
 
 
 def build_graph_data(debate: Debate) -> dict[str, Any]:
-    """The graph as data: a row for each point and each link. `debate`: without what readers are not to see yet."""
+    """The graph as data: a row for each point and each link. `debate`: without what readers may not see yet."""
     graph = find_graph(debate)
-    cited = Counter(chain.from_iterable(judged.cited for judged in list_readings(debate)))
+    citations = Counter(chain.from_iterable(reading.cited for reading in list_readings(debate)))
     points = [
         {
             "id": id_of(point.id),
@@ -255,9 +245,8 @@ def build_graph_data(debate: Debate) -> dict[str, Any]:
             "kind": point.kind,
             "text": show_point(debate, point),
             "standing": graph.standing[point.id],
-            "strength": round(graph.strengths[point.id], 4),
             "documents": list(graph.documents.get(point.id, ())),
-            "cited_in_readings": cited[point.id],
+            "cited_in_readings": citations[point.id],
             "claims": build_claim_rows(debate, point),
         }
         for point in graph.points.values()
@@ -285,41 +274,40 @@ def build_claim_rows(debate: Debate, point: Point) -> list[dict[str, Any]]:
 def build_links(links: Iterable[Link]) -> list[dict[str, str]]:
     return [
         {
-            "from": id_of(one.source),
-            "to": id_of(one.target),
-            "relation": one.relation,
-            "according_to": "analyst" if one.is_read else "debater",
+            "from": id_of(link.source),
+            "to": id_of(link.target),
+            "relation": link.relation,
+            "according_to": "analyst" if link.is_read else "debater",
         }
-        for one in links
+        for link in links
     ]
 
 
-def id_of(cited: Citation) -> str:
+def id_of(point: Citation) -> str:
     """The id of a point as people read it."""
-    return format_id(cited, cited.seat)
+    return format_id(point, point.seat)
 
 
-def name_point(cited: Citation) -> str:
-    return f"[{id_of(cited)}]"
+def name_point(point: Citation) -> str:
+    return f"[{id_of(point)}]"
 
 
 def name_side(graph: Graph, side: str) -> str:
-    """The debaters of a side."""
-    return ", ".join(name for name, own in graph.sides.items() if own == side)
+    return ", ".join(name for name, side_of_name in graph.sides.items() if side_of_name == side)
 
 
-def quote_point(debate: Debate, graph: Graph, cited: Citation) -> str:
+def quote_point(debate: Debate, graph: Graph, point: Citation) -> str:
     """A point in a line: its id, and the beginning of its words between quotation marks."""
-    return f"{name_point(cited)} {quote_inline(show_point(debate, graph.points[cited]), TEXT_BYTES)}"
+    return f"{name_point(point)} {quote_inline(show_point(debate, graph.points[point]), TEXT_BYTES)}"
 
 
-def quote_points(debate: Debate, graph: Graph, ranked: Iterable[tuple[Citation, str]]) -> list[str]:
-    """The first points of a ranking in lines, each with why it is listed."""
-    return [f"{quote_point(debate, graph, point)} {why}" for point, why in islice(ranked, MOST_LISTED)]
+def quote_points(debate: Debate, graph: Graph, ranking: Iterable[tuple[Citation, str]]) -> list[str]:
+    """The first points of a ranking in lines, each with its reason."""
+    return [f"{quote_point(debate, graph, point)} {why}" for point, why in islice(ranking, MOST_LISTED)]
 
 
 def show_point(debate: Debate, point: Point) -> str:
-    """A point with names, and with our marks behind its quotes."""
+    """A point in a line: its id and the beginning of its words, quoted."""
     return show_part(debate, point.turn, point.span.start, point.span.end)
 
 
@@ -328,11 +316,5 @@ def show_part(debate: Debate, turn: Spoke, start: int, end: int) -> str:
 
 
 def show_text(debate: Debate, text: str) -> str:
-    """The analyst's words with names, in which nothing can pass for a mark of ours."""
+    """The analyst's words with names. Nothing in them can pass for a mark of ours."""
     return disarm_marks(name_sides(debate, text))
-
-
-def draw(debate: Debate, language: str) -> str:
-    """The graph as `mermaid` or `graphml`. `debate`: without what readers are not to see yet."""
-    graph, show = find_graph(debate), partial(show_point, debate)
-    return draw_mermaid(graph, show) if language == "mermaid" else draw_graphml(graph, show)

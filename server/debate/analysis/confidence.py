@@ -1,66 +1,147 @@
-"""How sure a verdict is, how that was obtained, and what turned out right."""
+"""How sure a verdict is, where the figure comes from, and what turned out right."""
 
-from typing import Annotated
+from fractions import Fraction
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
-from server.debate.analysis.debates import compute_confidence, format_weight, pool_judges
+from server.debate.analysis.debates import format_weight, pool_judges, read_calibration
+from server.debate.analysis.judgments import spread_belief
+from server.debate.analysis.pooling import Believer, pool_beliefs
+from server.debate.answer.count import describe_agreement, find_probability
+from server.debate.answer.debates import build_panel, count_debate
+from server.debate.answer.lines import UNMEASURED
+from server.debate.answer.sides import tell_side
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
-from server.debate.votes.counting import UNKNOWN_WEIGHT, Count
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices
+from server.debate.votes.families import family
 from server.debate.votes.panel import (
     find_learnt_weight,
     find_ledger,
     find_voter_model,
     is_proven,
     list_judgments,
+    list_seats,
 )
 
 MOST_BELIEFS = 5
 
 
+RECORDED = {"low": 0.4, "high": 0.98, "n": 419}
+"""How often two agreeing judges of two families were right: on misleading items, on ordinary ones; number of items."""
+
+
+REFERENCE_SCHEMA = {
+    "type": "object",
+    "properties": {"low": {"type": "number"}},
+    "required": ["low"],
+}
+
+
+def leave_optional(schema: dict[str, Any]) -> None:
+    """Let clients expect no figure: one that is not known is left out."""
+    optional = ("value", "reference")
+    schema["required"] = [name for name in schema["properties"] if name not in optional]
+    for name in optional:
+        schema["properties"][name].pop("default", None)
+
+
 class Confidence(BaseModel):
-    """How likely the position ahead is right, and how that was obtained."""
+    """How likely the position ahead is right, and where the figure comes from."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(
+        json_schema_serialization_defaults_required=True, json_schema_extra=leave_optional
+    )
 
-    value: Annotated[float, Field(description="0 to 1; 0 where nobody is ahead")] = 0.0
+    value: (
+        Annotated[float, Field(description="0 to 1; left out before 20 settled items")] | SkipJsonSchema[None]
+    ) = Field(default=None, exclude_if=lambda value: value is None)
     basis: str = ""
     beliefs: Annotated[list[str], Field(description="Pooled, the likeliest positions first")] = []
+    reference: Annotated[dict[str, float], WithJsonSchema(REFERENCE_SCHEMA)] = Field(
+        default_factory=dict, exclude_if=lambda reference: not reference
+    )
 
 
 def build_confidence(debate: Debate, votes: tuple[Vote, ...], count: Count) -> Confidence:
-    """The confidence in the side ahead. No signal of how the talk went moves it: none tells right from wrong."""
+    """The confidence in the side ahead: a figure only from settled outcomes. No signal about the talk changes it."""
+    if debate.setup.answering:
+        return build_advice_confidence(debate)
     pooled = pool_judges(debate, votes)
-    ranked = sorted(pooled.beliefs.items(), key=lambda told: -told[1])[:MOST_BELIEFS]
-    beliefs = [f"{name or 'none'}: {share:.2f}" for name, share in ranked]
-    if not count.ahead:
-        return Confidence(basis=f"Nobody is ahead. {describe_ledger(debate)}", beliefs=beliefs)
-    parts = [f"the votes' {count.probability:.0%}"]
-    if count.ahead in pooled.beliefs:
-        told = format_count(pooled.judges, "judge")
-        parts.insert(0, f"the pooled belief of {told}, {pooled.beliefs[count.ahead]:.0%}")
-    smaller = "The smaller of " if len(parts) > 1 else "From "
-    basis = f"{smaller}{' and '.join(parts)}. {describe_ledger(debate)}"
-    return Confidence(value=round(compute_confidence(pooled, count), 2), basis=basis, beliefs=beliefs)
+    likeliest = sorted(pooled.beliefs.items(), key=lambda pair: -pair[1])[:MOST_BELIEFS]
+    beliefs = [f"{name or 'none'}: {share:.2f}" for name, share in likeliest]
+    supporters = [seat for seat in list_seats(debate, votes) if seat.side and seat.side == count.ahead]
+    agrees = len({family(seat.model) for seat in supporters}) > 1 and not count.against
+    reference = RECORDED if agrees else {}
+    basis = describe_ledger(debate)
+    if not (count.ahead in pooled.beliefs and pooled.calibrated_items):
+        return Confidence(basis=basis, beliefs=beliefs, reference=reference)
+    basis = f"The pooled belief of {format_count(pooled.judges, 'judge')}. {basis}"
+    value = round(pooled.beliefs[count.ahead], 2)
+    return Confidence(value=value, basis=basis, beliefs=beliefs, reference=reference)
+
+
+def build_advice_confidence(debate: Debate) -> Confidence:
+    """Of the answer format: what agreed with what, and a figure once outcomes were settled."""
+    panel, count = build_panel(debate), count_debate(debate)
+    agrees = len({panel.families[seat] for seat in count.supporters}) > 1 and not count.against
+    return Confidence(
+        value=compute_advice_confidence(debate),
+        basis=f"{describe_agreement(panel, count)} {describe_record(debate)}".lstrip(),
+        reference=RECORDED if agrees else {},
+    )
+
+
+def compute_advice_confidence(debate: Debate) -> float | None:
+    """The pooled belief of all who were asked in the side ahead, calibrated; None without enough settled items."""
+    panel, count = build_panel(debate), count_debate(debate)
+    calibration = read_calibration(debate.setup.ledger)
+    if not (calibration.items and count.ahead):
+        return None
+    others = {one.side for one in count.ballots} - {"", count.ahead}
+    sides = (count.ahead, *(sorted(others) or ["another"]))
+    believers, believing = [], []
+    for one in count.ballots:
+        beliefs = None
+        if one.side and one.seat in panel.readers:
+            beliefs = spread_belief(sides, one.side, Fraction(find_probability(panel, one.seat), 100))
+            believing.append(
+                Seat(one.seat, panel.models[one.seat], one.side, family=panel.families[one.seat])
+            )
+        believers.append(Believer(Fraction(1), beliefs))
+    pooled = pool_beliefs(believers, sides, float(count_voices(believing)), calibration)
+    return round(pooled[count.ahead], 2)
+
+
+def describe_record(debate: Debate) -> str:
+    """How often the advice of these models was right where the outcome is known."""
+    ledger = debate.setup.ledger
+    if ledger is None or not ledger.calibrated_items:
+        return UNMEASURED
+    records = ", ".join(f"{one.judge} {one.right} of {one.asked}" for one in ledger.standings)
+    return f"On your settled questions their advice was right: {records}."
 
 
 def describe_ledger(debate: Debate) -> str:
-    """What was known of the judges when the debate began."""
+    """What the ledger knew about the judges when the debate began."""
     ledger = debate.setup.ledger
-    settled = sum(standing.right + standing.wrong for standing in ledger.standings) if ledger else 0
-    if ledger is None or not (settled or ledger.calibrated_items):
-        return "Not calibrated: no settled outcomes are known of these judges."
-    weights = f"Weights from {format_count(settled, 'settled vote')}" if settled else "Equal weights"
+    settled_votes = sum(standing.right + standing.wrong for standing in ledger.standings) if ledger else 0
+    if ledger is None or not (settled_votes or ledger.calibrated_items):
+        return UNMEASURED
+    weights = (
+        f"Weights from {format_count(settled_votes, 'settled vote')}" if settled_votes else "Equal weights"
+    )
     if not ledger.calibrated_items:
         return f"{weights}; too few settled items to calibrate."
     return f"{weights}; calibrated on {format_count(ledger.calibrated_items, 'settled item')}."
 
 
 def describe_learnt_weight(debate: Debate, voter: str) -> str:
-    """What the record of a judge makes of its vote; "" where nothing was known of any."""
+    """The weight that the record of a judge gives its vote; "" without a ledger."""
     if find_ledger(debate) is None:
         return ""
     weight = format_weight(UNKNOWN_WEIGHT * find_learnt_weight(debate, voter))
@@ -68,28 +149,34 @@ def describe_learnt_weight(debate: Debate, voter: str) -> str:
 
 
 def describe_outcome(debate: Debate) -> str:
-    """What was recorded after the end; "" where nothing was."""
+    """The outcome recorded after the end; "" without one."""
     outcome = debate.outcome
     if outcome is None:
         return ""
-    truth = debate.debater(outcome.truth) if outcome.truth else None
-    right = f"{truth.stance} ({truth.name})" if truth else "no position"
     why = f" {quote_heading(outcome.reason)}" if outcome.reason else ""
+    if outcome.wrong:
+        return f"What was found turned out wrong.{why}"
+    right = "no position"
+    if outcome.truth and debate.setup.answering:
+        right = tell_side(outcome.truth)
+    elif outcome.truth:
+        truth = debate.debater(outcome.truth)
+        right = f"{truth.stance} ({truth.name})"
     return f"Turned out right: {right}.{why}"
 
 
-def vote_line(debate: Debate, vote: Vote) -> str:
-    """A vote in a line: who, with which model, for whom, how clearly, and what it weighs."""
+def describe_vote(debate: Debate, vote: Vote) -> str:
+    """A vote in a line: who, by which model, for whom, how clearly, and its weight."""
     answers = (*list_judgments(debate), *debate.last_ballots)
     models = dict.fromkeys(answer.usage.model for answer in answers if answer.seat == vote.judge)
-    who = f"{vote.judge} ({', '.join(models or [find_voter_model(debate, vote.judge)])})"
+    voter = f"{vote.judge} ({', '.join(models or [find_voter_model(debate, vote.judge)])})"
     weight = "" if vote.weight == "1" else f", weight {vote.weight}"
     weight += describe_learnt_weight(debate, vote.judge)
     if vote.abstains:
-        return f"{who} abstains: it {vote.abstains}"
+        return f"{voter} abstains: it {vote.abstains}"
     if not debate.judgments:
-        return f"{who} votes for {vote.winner}{weight}"
+        return f"{voter} votes for {vote.winner}{weight}"
     side = "a position made of the others" if vote.for_synthesis else vote.winner
     if not side:
-        return f"{who}: no side{weight}"
-    return f"{who}: {side}, margin {vote.margin} of 3{weight}"
+        return f"{voter}: no side{weight}"
+    return f"{voter}: {side}, margin {vote.margin} of 3{weight}"

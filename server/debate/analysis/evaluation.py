@@ -1,4 +1,4 @@
-"""What verdicts of a panel are worth on labelled judgments. Votes are counted as in debates; no model is called."""
+"""How good the verdicts of a panel are on labelled judgments. Votes count as in debates; no model is called."""
 
 import math
 from collections import Counter
@@ -33,7 +33,7 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
-    """Items with a label, in how many of these a side was ahead, and in how many this side was right."""
+    """Items with a label, how many of them have a side ahead, and in how many that side is right."""
 
     items: int = 0
     ahead: int = 0
@@ -41,13 +41,13 @@ class LabelScore:
 
     @property
     def accuracy(self) -> Fraction | None:
-        """How often the side ahead was right; None where no item has one, as in a tie."""
+        """How often the side ahead is right; None where no item has one."""
         return Fraction(self.right, self.ahead) if self.ahead else None
 
 
 @dataclass(frozen=True, slots=True)
 class PooledScores:
-    """How good pooled beliefs are. All but `items` are 0 where no beliefs were given."""
+    """The quality of pooled beliefs. All fields but `items` are 0 where no beliefs were given."""
 
     items: int = 0
     brier: float = 0.0  # mean of (1 - belief in the right side) squared
@@ -76,7 +76,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Panel:
-    """The judges of a file, with what is known of them. Who has a row for an item was asked about it."""
+    """The judges of a file and their records. A judge with a row for an item was asked about it."""
 
     records: Mapping[str, JudgeRecord]
     families: Mapping[str, str] = field(default_factory=dict)  # of those whose names do not tell
@@ -97,9 +97,9 @@ class Panel:
 
 
 def compute_judgment_margin(judgment: Judgment) -> int:
-    """The smallest margin of its readings; clear where beliefs were not asked."""
-    told = [reading.belief for reading in judgment.readings if reading.belief is not None]
-    return min((grade_lead(round(100 * (2 * belief - 1))) for belief in told), default=CLEAR_MARGIN)
+    """The smallest margin of its readings; a clear one where beliefs were not asked for."""
+    beliefs = [reading.belief for reading in judgment.readings if reading.belief is not None]
+    return min((grade_lead(round(100 * (2 * belief - 1))) for belief in beliefs), default=CLEAR_MARGIN)
 
 
 def build_panel(
@@ -107,62 +107,64 @@ def build_panel(
     records: Mapping[str, JudgeRecord],
     calibration: Calibration = NO_CALIBRATION,
 ) -> Panel:
-    """A seat for each judge; one without a record is unknown."""
-    families = {one.judge: one.family for one in judgments}
-    known = {judge: records.get(judge) or JudgeRecord(judge) for judge in sorted(families)}
-    return Panel(known, families, calibration)
+    """A seat for each judge; a judge without a record counts as unknown."""
+    families = {judgment.judge: judgment.family for judgment in judgments}
+    panel_records = {judge: records.get(judge) or JudgeRecord(judge) for judge in sorted(families)}
+    return Panel(panel_records, families, calibration)
 
 
 def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
-    """Count every item as a verdict of this panel. There is at least one judgment."""
+    """Count every item as a verdict of this panel. Needs at least one judgment."""
     items = group_by_item(judgments)
-    most = max(record.weight for record in panel.records.values())
-    best = [judge for judge, record in panel.records.items() if record.weight == most]
+    highest = max(record.weight for record in panel.records.values())
+    best = [judge for judge, record in panel.records.items() if record.weight == highest]
     labels: dict[str, LabelScore] = {}
     scores: Counter[str] = Counter()  # in halves
-    covered = 0
-    for given in items.values():
-        gold = given[0].gold
-        found = count_item(given, panel)
-        before = labels.get(found.outcome, LabelScore())
-        labels[found.outcome] = LabelScore(
-            before.items + 1, before.ahead + bool(found.ahead), before.right + (found.ahead == gold)
+    winner_count = 0
+    for judgments_of_item in items.values():
+        gold = judgments_of_item[0].gold
+        count = count_item(judgments_of_item, panel)
+        before = labels.get(count.outcome, LabelScore())
+        labels[count.outcome] = LabelScore(
+            before.items + 1, before.ahead + bool(count.ahead), before.right + (count.ahead == gold)
         )
-        winner = found.ahead if found.outcome in ("decided", "leaning") else ""
-        covered += bool(winner)
+        winner = count.ahead if count.outcome in ("decided", "leaning") else ""
+        winner_count += bool(winner)
         scores["forced"] += score_winner(winner, gold)
-        scores["majority"] += score_winner(find_majority([one.vote for one in given]), gold)
-        votes = {one.judge: one.vote for one in given}
+        scores["majority"] += score_winner(
+            choose_majority([judgment.vote for judgment in judgments_of_item]), gold
+        )
+        votes = {judgment.judge: judgment.vote for judgment in judgments_of_item}
         scores["best_single"] += sum(score_winner(votes.get(judge, ""), gold) for judge in best)
-        first = [one.readings[0].choice for one in given]
-        scores["one_order"] += score_winner(find_majority(first), gold)
+        first_choices = [judgment.readings[0].choice for judgment in judgments_of_item]
+        scores["one_order"] += score_winner(choose_majority(first_choices), gold)
     shares = {name: Fraction(score, 2 * len(items)) for name, score in scores.items()}
     return Evaluation(
         items=len(items),
         weights={judge: record.weight for judge, record in panel.records.items()},
         labels={label: labels[label] for label in LABELS if label in labels},
         forced_accuracy=shares["forced"],
-        coverage=Fraction(covered, len(items)),
+        coverage=Fraction(winner_count, len(items)),
         majority=shares["majority"],
         best_single=shares["best_single"] / len(best),
         best_judges=best,
         one_order=shares["one_order"],
-        pooled=score_pooled(items.values(), panel),
+        pooled=score_pooled_beliefs(items.values(), panel),
     )
 
 
-def count_item(given: Sequence[Judgment], panel: Panel) -> Count:
-    """The verdict on an item. Where a judge read it once, it is at most leaning."""
-    seats = [panel.build_seat(one) for one in given]
-    return count_votes(seats, is_capped=not all(one.is_asked_twice for one in given))
+def count_item(judgments: Sequence[Judgment], panel: Panel) -> Count:
+    """The verdict on an item; at most leaning if a judge read it only once."""
+    seats = [panel.build_seat(judgment) for judgment in judgments]
+    return count_votes(seats, is_capped=not all(judgment.is_asked_twice for judgment in judgments))
 
 
-def find_majority(votes: Sequence[str]) -> str:
+def choose_majority(votes: Sequence[str]) -> str:
     """The side with the most votes; "" for a tie or none."""
-    ranked = Counter(vote for vote in votes if vote).most_common(2)
-    if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+    leaders = Counter(vote for vote in votes if vote).most_common(2)
+    if not leaders or (len(leaders) > 1 and leaders[0][1] == leaders[1][1]):
         return ""
-    return ranked[0][0]
+    return leaders[0][0]
 
 
 def score_winner(winner: str, gold: str) -> int:
@@ -172,29 +174,32 @@ def score_winner(winner: str, gold: str) -> int:
     return 2 * (winner == gold)
 
 
-def pool_item(given: Sequence[Judgment], panel: Panel) -> dict[str, float]:
+def pool_item(judgments: Sequence[Judgment], panel: Panel) -> dict[str, float]:
     """The pooled beliefs in the sides of an item; {} where no judge gave any."""
-    sides = list_sides(given)
-    told = [one.compute_beliefs(sides) for one in given]
+    sides = list_sides(judgments)
+    beliefs = [judgment.compute_beliefs(sides) for judgment in judgments]
     believers = [
-        Believer(panel.records[one.judge].weight, beliefs) for one, beliefs in zip(given, told, strict=True)
+        Believer(panel.records[judgment.judge].weight, belief)
+        for judgment, belief in zip(judgments, beliefs, strict=True)
     ]
-    heard = [panel.build_seat(one) for one, beliefs in zip(given, told, strict=True) if beliefs]
-    return pool_beliefs(believers, sides, float(count_voices(heard)), panel.calibration)
+    believing_seats = [
+        panel.build_seat(judgment) for judgment, belief in zip(judgments, beliefs, strict=True) if belief
+    ]
+    return pool_beliefs(believers, sides, float(count_voices(believing_seats)), panel.calibration)
 
 
-def score_pooled(items: Iterable[Sequence[Judgment]], panel: Panel) -> PooledScores:
-    """Scores of the pooled beliefs over the items where a judge gave beliefs."""
+def score_pooled_beliefs(items: Iterable[Sequence[Judgment]], panel: Panel) -> PooledScores:
+    """Scores of the pooled beliefs over the items with beliefs."""
     errors, losses, outcomes = [], [], []
-    for given in items:
-        pooled = pool_item(given, panel)
-        if not pooled:
+    for judgments in items:
+        shares = pool_item(judgments, panel)
+        if not shares:
             continue
-        gold = given[0].gold
-        likeliest = max(pooled, key=lambda side: pooled[side])
-        errors.append((1 - pooled.get(gold, 0.0)) ** 2)
-        losses.append(-math.log(max(pooled.get(gold, 0.0), 1e-9)))
-        outcomes.append(Outcomes(pooled[likeliest], int(likeliest == gold), 1))
+        gold = judgments[0].gold
+        likeliest = max(shares, key=lambda side: shares[side])
+        errors.append((1 - shares.get(gold, 0.0)) ** 2)
+        losses.append(-math.log(max(shares.get(gold, 0.0), 1e-9)))
+        outcomes.append(Outcomes(shares[likeliest], int(likeliest == gold), 1))
     count = len(outcomes)
     if not count:
         return PooledScores()

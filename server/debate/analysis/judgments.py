@@ -1,4 +1,4 @@
-"""Judgments of items whose right answer is known: what one judge said of one item, in one reading or both."""
+"""Judgments of items whose right answer is known: what one judge said about one item, in one reading or both."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,16 +7,20 @@ from typing import Literal
 
 BOTH_READINGS = 2
 
-Role = Literal["judge", "debater"]
-"""Who said it: a judge, or a debater's model in a blind ballot, which counts for the choice of teams alone."""
+Role = Literal["judge", "debater", "advisor"]
+"""A judge; a debater's model in a blind ballot, which counts only for the choice of teams; or an advisor, whose reading
+1 is its own answer, and reading 2 what it advised after it had read the others."""
+
+APART, AFTER = 1, 2
+"""The readings of an advisor."""
 
 Beliefs = Mapping[str, Fraction]
-"""How likely each side is the right answer, together 1; "" for none of them."""
+"""How likely each side is the right answer, in sum 1; "" for none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading of an item: reading 1 in the order given, 2 with the sides turned."""
+    """One reading of an item: reading 1 in the order given, reading 2 with the sides swapped."""
 
     number: int
     choice: str  # "" for none
@@ -26,7 +30,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What one judge said of one item. `gold`: the side that turned out right, "" where none did."""
+    """What one judge said about one item. `gold`: the side that turned out right, "" for none."""
 
     item: str
     judge: str
@@ -57,26 +61,35 @@ class Judgment:
 
     @property
     def credit(self) -> int:
-        """In halves: 2 for a right vote, 0 for a wrong one, 1 for none."""
+        """In halves: 2 for a right vote, 0 for a wrong one, 1 for none. Of an advisor what it answered by itself."""
+        if self.role == "advisor":
+            apart = self.find_choice(APART)
+            return 2 * (apart == self.gold) if apart else 1
         return 2 * (self.vote == self.gold) if self.vote else 1
 
+    def find_choice(self, number: int) -> str:
+        """The side that a reading names; "" where there is none."""
+        return next((reading.choice for reading in self.readings if reading.number == number), "")
+
     def compute_beliefs(self, sides: Iterable[str]) -> Beliefs | None:
-        """The mean of the readings, what is not in a choice spread over the other sides; None without beliefs."""
+        """The mean of the readings; each spreads the rest evenly over the sides not chosen. None without beliefs."""
         sides = tuple(sides)
-        told = [
+        spreads = [
             spread_belief(sides, reading.choice, reading.belief)
             for reading in self.readings
             if reading.choice and reading.belief is not None
         ]
-        if len(told) < len(self.readings):
+        if len(spreads) < len(self.readings):
             return None
-        return {side: sum((one[side] for one in told), Fraction(0)) / len(told) for side in sides}
+        return {
+            side: sum((beliefs[side] for beliefs in spreads), Fraction(0)) / len(spreads) for side in sides
+        }
 
 
 def spread_belief(sides: tuple[str, ...], choice: str, belief: Fraction) -> dict[str, Fraction]:
-    """A belief in one side as beliefs in all of them."""
-    others = len(sides) - 1
-    return {side: belief if side == choice else (1 - belief) / others for side in sides}
+    """A belief in one side as beliefs in all sides."""
+    other_count = len(sides) - 1
+    return {side: belief if side == choice else (1 - belief) / other_count for side in sides}
 
 
 def group_by_item(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
@@ -87,9 +100,13 @@ def group_by_item(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
 
 
 def list_sides(judgments: Iterable[Judgment]) -> tuple[str, ...]:
-    """The sides of an item, as far as its judgments name them: at least two, sorted."""
-    named = {side for one in judgments for side in (one.gold, *(reading.choice for reading in one.readings))}
-    named |= {reading.first for one in judgments for reading in one.readings}
-    sides = sorted(named - {""})
-    unnamed = ["(another side)", "(a second side)"]
-    return (*sides, *unnamed[: max(0, 2 - len(sides))])
+    """The sides of an item that its judgments name: at least two, sorted."""
+    names = {
+        side
+        for judgment in judgments
+        for side in (judgment.gold, *(reading.choice for reading in judgment.readings))
+    }
+    names |= {reading.first for judgment in judgments for reading in judgment.readings}
+    sides = sorted(names - {""})
+    placeholders = ["(another side)", "(a second side)"]
+    return (*sides, *placeholders[: max(0, 2 - len(sides))])

@@ -23,9 +23,9 @@ Row = Mapping[str, str]
 
 
 class LabelledFile(NamedTuple):
-    """The judgments of a file in its order, the number of its rows, and the lines of those that were left out.
+    """The judgments of a file in its order, the number of its rows, and the lines of rows that were left out.
 
-    These have a belief and no choice that it could be a belief in, as judges write who hold both sides alike.
+    Those have a belief but no choice that it could belong to: judges who hold both sides alike write such rows.
     """
 
     judgments: list[Judgment]
@@ -37,9 +37,9 @@ def parse_labelled_csv(lines: Iterable[str]) -> LabelledFile:
     """The judgments of a file.
 
     Raises:
-        InvalidRequestError: it is no such file; the text names the line and the column.
+        InvalidRequestError: it is not such a file; the text names the line and the column.
     """
-    found: dict[tuple[str, str], Judgment] = {}
+    judgments: dict[tuple[str, str], Judgment] = {}
     golds: dict[str, str] = {}
     rows, left_out = 0, list[int]()
     reader = csv.reader(lines, strict=True)
@@ -53,21 +53,21 @@ def parse_labelled_csv(lines: Iterable[str]) -> LabelledFile:
             if parse_belief(row["belief"], reader.line_num) is not None and not row["choice"]:
                 left_out.append(reader.line_num)
             else:
-                add_row(found, golds, row, reader.line_num)
+                add_row(judgments, golds, row, reader.line_num)
     except csv.Error as error:
         refuse(reader.line_num, "", str(error))
     if not rows:
         raise InvalidRequestError("The file holds no judgments: there is no row below the heading.")
-    require(found, f"The file holds no judgments: {describe_left_out(left_out)}")
-    return LabelledFile(list(found.values()), rows, left_out)
+    require(judgments, f"The file holds no judgments: {describe_left_out(left_out)}")
+    return LabelledFile(list(judgments.values()), rows, left_out)
 
 
 def describe_left_out(lines: Sequence[int]) -> str:
-    """Which rows were left out, and why, in a sentence; "" for none."""
+    """Which rows were left out and why, in a sentence; "" for none."""
     if not lines:
         return ""
-    named = ", ".join(map(str, lines[:MOST_NAMED])) + (" and more" if len(lines) > MOST_NAMED else "")
-    where = f"line{'s' if len(lines) > 1 else ''} {named}"
+    numbers = ", ".join(map(str, lines[:MOST_NAMED])) + (" and more" if len(lines) > MOST_NAMED else "")
+    where = f"line{'s' if len(lines) > 1 else ''} {numbers}"
     return f"{format_count(len(lines), 'row')} left out, with a belief and no choice that it is a belief in: {where}."
 
 
@@ -78,7 +78,7 @@ def refuse(line: int, column: str, problem: str) -> NoReturn:
 
 def check_columns(heading: list[str]) -> list[str]:
     columns = [name.strip().removeprefix("\ufeff") for name in heading]
-    known = (*COLUMNS, *OPTIONAL_COLUMNS)
+    allowed = (*COLUMNS, *OPTIONAL_COLUMNS)
     for name in COLUMNS:
         if name not in columns:
             refuse(
@@ -87,9 +87,9 @@ def check_columns(heading: list[str]) -> list[str]:
                 f"it is missing. The columns are {', '.join(COLUMNS)} and, optional, {', '.join(OPTIONAL_COLUMNS)}",
             )
     for name in columns:
-        if name not in known or columns.count(name) > 1:
-            problem = "stands there twice" if name in known else "is none of the columns"
-            refuse(1, clean_line(name)[:40], f"it {problem}. They are {', '.join(known)}")
+        if name not in allowed or columns.count(name) > 1:
+            problem = "stands there twice" if name in allowed else "is none of the columns"
+            refuse(1, clean_line(name)[:40], f"it {problem}. They are {', '.join(allowed)}")
     return columns
 
 
@@ -105,22 +105,22 @@ def read_row(columns: list[str], values: list[str], line: int) -> Row:
     return row
 
 
-def add_row(found: dict[tuple[str, str], Judgment], golds: dict[str, str], row: Row, line: int) -> None:
+def add_row(judgments: dict[tuple[str, str], Judgment], golds: dict[str, str], row: Row, line: int) -> None:
     """Add a reading to the judgment that it belongs to."""
     item, judge, gold, family = row["item"], row["judge"], row["gold"], row.get("family", "")
     reading = parse_reading(row, line)
     if golds.setdefault(item, gold) != gold:
         refuse(line, "gold", f"{gold!r} is not what an earlier line has for {item!r}, {golds[item]!r}")
     topics = tuple(filter(None, [normalize_topic(row.get("topic", ""))]))
-    before = found.get((item, judge), Judgment(item, judge, gold, (), family, topics))
+    before = judgments.get((item, judge), Judgment(item, judge, gold, (), family, topics))
     if before.family != family:
         refuse(line, "family", f"{family!r} is not what an earlier line has, {before.family!r}")
     if before.topics != topics:
         refuse(line, "topic", f"it is not what an earlier line has, {', '.join(before.topics) or 'none'}")
     if any(earlier.number == reading.number for earlier in before.readings):
         refuse(line, "reading", f"reading {reading.number} of {item!r} by {judge!r} is there already")
-    readings = tuple(sorted((*before.readings, reading), key=lambda one: one.number))
-    found[item, judge] = Judgment(item, judge, gold, readings, family, topics)
+    readings = tuple(sorted((*before.readings, reading), key=lambda read: read.number))
+    judgments[item, judge] = Judgment(item, judge, gold, readings, family, topics)
 
 
 def parse_reading(row: Row, line: int) -> Reading:
@@ -134,8 +134,8 @@ def parse_belief(text: str, line: int) -> Fraction | None:
     """A number from 0 to 1; None where there is none."""
     if not text:
         return None
-    whole, _, digits = text.partition(".")
-    is_plain = (whole + digits).isascii() and (whole + digits).isdecimal() and len(text) <= 20  # noqa: PLR2004
+    integer, _, digits = text.partition(".")
+    is_plain = (integer + digits).isascii() and (integer + digits).isdecimal() and len(text) <= 20  # noqa: PLR2004
     belief = Fraction(text) if is_plain and text[-1] != "." else Fraction(-1)
     if not 0 <= belief <= 1:
         refuse(line, "belief", f"{text[:40]!r} is no number from 0 to 1, such as 0.75")

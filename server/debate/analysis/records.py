@@ -1,9 +1,9 @@
-"""The record of a judge: how often it was right where the answer is known, and the weight that its votes get.
+"""The record of a judge: how often it was right where the answer is known, and the weight of its votes.
 
-Weight: q = (6 + right) / (8 + right + wrong) is its accuracy with the mean of judges (three of four) as a prior of
-eight items; the log-odds of q are the weight of an independent vote (Nitzan and Paroush, 1982). As long as few
-outcomes are known, the agreement of its two readings stands in for them: on LLMBar (arXiv 2310.07641) votes of judges
-whose readings agree in 80 % or more are right in .90 of cases, of others in .63 to .76.
+Weight: q = (6 + right) / (8 + right + wrong) is the accuracy, with the mean of judges (three of four) as a prior of
+eight items; the log-odds of q are the weight of an independent vote (Nitzan and Paroush, 1982). While few outcomes are
+known, the agreement of a judge's two readings replaces them: on LLMBar (arXiv 2310.07641) judges whose readings agree
+in 80 % or more are right in .90 of cases, others in .63 to .76.
 """
 
 import math
@@ -13,15 +13,27 @@ from fractions import Fraction
 from functools import lru_cache
 
 from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
-from server.debate.analysis.judgments import Beliefs, Judgment, group_by_item, list_sides
+from server.debate.analysis.judgments import (
+    AFTER,
+    APART,
+    Beliefs,
+    Judgment,
+    group_by_item,
+    list_sides,
+)
 from server.debate.facts.text import format_count
 
 PRIOR_RIGHT, PRIOR_ITEMS = 6, 8
-AGREEMENT_LOW, AGREEMENT_HIGH = Fraction(65, 100), Fraction(85, 100)  # no trust below, full trust from here
+AGREEMENT_LOW, AGREEMENT_HIGH = (
+    Fraction(65, 100),
+    Fraction(85, 100),
+)  # no trust below the first, full from the second
 PRIOR_AGREEING = 6  # of PRIOR_ITEMS
 TRUST_ITEMS = 40  # settled votes that count as much as the agreement of readings
 PROVEN_ITEMS, PROVEN_ACCURACY = 20, 0.8
-PLACE_BIAS = Fraction(3, 5)  # of readings for what stands first, or against it, where a warning says so
+PLACE_BIAS = Fraction(
+    3, 5
+)  # from this share of readings for (or against) the side shown first on, a warning says so
 FEW_READINGS = 20
 
 
@@ -41,12 +53,12 @@ class JudgeRecord:
 
     @property
     def weight(self) -> Fraction:
-        """Of its vote, in hundredths, 0 or more: 1.10 of a judge that nobody knows."""
+        """Of its vote, in hundredths, 0 or more: 1.10 for an unknown judge."""
         return compute_weight(self)
 
     @property
     def trust(self) -> Fraction:
-        """How much of its log-odds count: all of them once it is proven, before that by the agreement of readings."""
+        """How much of its log-odds counts: all if it is proven, else by the agreement of its readings."""
         if self.is_proven or not self.asked:
             return Fraction(1)
         agreement = Fraction(self.consistent + PRIOR_AGREEING, self.asked + PRIOR_ITEMS)
@@ -70,13 +82,13 @@ def compute_weight(record: JudgeRecord) -> Fraction:
 
 
 def compute_share(right: int, wrong: int) -> Fraction:
-    """The accuracy to be expected after so many right and wrong votes: the mean of a beta distribution."""
+    """The accuracy to expect after so many right and wrong votes: the mean of a beta distribution."""
     return Fraction(PRIOR_RIGHT + right, PRIOR_ITEMS + right + wrong)
 
 
 @dataclass(frozen=True)
 class SideBias:
-    """The side that a judge names more often than it is right. `excess`: the difference of the two shares."""
+    """The side that a judge names more often than it is right. `excess`: the difference of these shares."""
 
     side: str
     excess: Fraction
@@ -84,19 +96,19 @@ class SideBias:
 
 @dataclass(frozen=True)
 class JudgeStatistics:
-    """All that is known of a judge. A share without anything to count is None."""
+    """All that is known about a judge. A share of nothing is None."""
 
     record: JudgeRecord
     items: int  # with a known answer, in one reading or both
     brier: Fraction | None  # mean of (1 - belief in the right side) squared
     first_rate: Fraction | None  # of readings that name a side, those that name the one shown first
-    readings: int  # what first_rate was counted on
+    readings: int  # that first_rate counts
     side_bias: SideBias | None
     calibration: Calibration  # of its own beliefs; without effect below 20 items
 
     @property
     def accuracy(self) -> Fraction | None:
-        """Of votes that both readings agree on."""
+        """Of the votes that both readings agree on."""
         return divide(self.record.right, self.record.settled)
 
     @property
@@ -106,7 +118,7 @@ class JudgeStatistics:
 
     @property
     def warning(self) -> str:
-        """What to know before this judge is asked, in sentences; "" where there is nothing."""
+        """What to know before asking this judge, in sentences; "" for nothing."""
         return " ".join(list_warnings(self))
 
 
@@ -114,8 +126,8 @@ def divide(part: int, whole: int) -> Fraction | None:
     return Fraction(part, whole) if whole else None
 
 
-def list_warnings(found: JudgeStatistics) -> list[str]:
-    record, warnings = found.record, []
+def list_warnings(statistics: JudgeStatistics) -> list[str]:
+    record, warnings = statistics.record, []
     if not record.weight:
         is_guessing = compute_share(record.right, record.wrong) <= Fraction(1, 2)
         why = " They are right no more often than by chance." if is_guessing else ""
@@ -123,29 +135,35 @@ def list_warnings(found: JudgeStatistics) -> list[str]:
     if record.settled < PROVEN_ITEMS:
         votes = format_count(record.settled, "settled vote")
         warnings.append(f"{votes}: the weight is mostly the prior; {PROVEN_ITEMS} say more.")
-    agreement = found.agreement
+    agreement = statistics.agreement
     if agreement is not None and agreement < AGREEMENT_LOW:
         warnings.append(f"Its two readings agree in {float(agreement):.0%} of items only.")
-    first = found.first_rate
-    if first is not None and found.readings >= FEW_READINGS and not 1 - PLACE_BIAS < first < PLACE_BIAS:
-        warnings.append(f"It names the side shown first in {float(first):.0%} of readings.")
+    first_rate = statistics.first_rate
+    if (
+        first_rate is not None
+        and statistics.readings >= FEW_READINGS
+        and not 1 - PLACE_BIAS < first_rate < PLACE_BIAS
+    ):
+        warnings.append(f"It names the side shown first in {float(first_rate):.0%} of readings.")
     return warnings
 
 
 def count_record(judge: str, judgments: Iterable[Judgment]) -> JudgeRecord:
-    twice = [one for one in judgments if one.is_asked_twice]
-    consistent = sum(one.is_consistent for one in twice)
-    right = sum(one.is_right for one in twice)
-    return JudgeRecord(judge, len(twice), consistent, right, consistent - right)
+    read_twice = [judgment for judgment in judgments if judgment.is_asked_twice]
+    consistent = sum(judgment.is_consistent for judgment in read_twice)
+    right = sum(judgment.is_right for judgment in read_twice)
+    return JudgeRecord(judge, len(read_twice), consistent, right, consistent - right)
 
 
 def summarize_judges(judgments: Iterable[Judgment]) -> list[JudgeStatistics]:
-    """The statistics of every judge, by name; without what debaters held."""
+    """The statistics of every judge, by name; blind ballots of debaters are left out."""
     by_judge: dict[str, list[Judgment]] = {}
     sides: dict[str, tuple[str, ...]] = {}
-    for item, given in group_by_item(one for one in judgments if one.role == "judge").items():
-        sides[item] = list_sides(given)
-        for judgment in given:
+    for item, judgments_of_item in group_by_item(
+        judgment for judgment in judgments if judgment.role == "judge"
+    ).items():
+        sides[item] = list_sides(judgments_of_item)
+        for judgment in judgments_of_item:
             by_judge.setdefault(judgment.judge, []).append(judgment)
     return [summarize_judge(judge, by_judge[judge], sides) for judge in sorted(by_judge)]
 
@@ -162,49 +180,96 @@ class BallotStatistics:
 def summarize_ballots(judgments: Iterable[Judgment]) -> list[BallotStatistics]:
     """The blind ballots of every debater's model, by name."""
     votes: dict[str, list[bool]] = {}
-    for one in judgments:
-        if one.role == "debater":
-            votes.setdefault(one.judge, []).append(bool(one.vote) and one.vote == one.gold)
+    for judgment in judgments:
+        if judgment.role == "debater":
+            votes.setdefault(judgment.judge, []).append(
+                bool(judgment.vote) and judgment.vote == judgment.gold
+            )
     return [BallotStatistics(model, len(votes[model]), sum(votes[model])) for model in sorted(votes)]
+
+
+@dataclass(frozen=True)
+class AdviceStatistics:
+    """What is known of a model's answers by itself, and of its advice after it had read others."""
+
+    model: str
+    apart: int  # answers of which it is known whether they were right
+    apart_right: int
+    after: int
+    after_right: int
+
+
+def summarize_advice(judgments: Iterable[Judgment]) -> list[AdviceStatistics]:
+    """The statistics of every advisor's model, by name: whether reading others helps."""
+    right: dict[str, dict[int, list[bool]]] = {}
+    for judgment in judgments:
+        if judgment.role == "advisor":
+            of_model = right.setdefault(judgment.judge, {APART: [], AFTER: []})
+            for reading in judgment.readings:
+                of_model[reading.number].append(reading.choice == judgment.gold)
+    return [
+        AdviceStatistics(model, len(one[APART]), sum(one[APART]), len(one[AFTER]), sum(one[AFTER]))
+        for model, one in sorted(right.items())
+    ]
+
+
+def count_advice_record(model: str, judgments: Iterable[Judgment]) -> JudgeRecord:
+    """How often the advice of a model was right, after it had read others."""
+    found = [one for one in judgments if one.judge == model and one.find_choice(AFTER)]
+    right = sum(one.find_choice(AFTER) == one.gold for one in found)
+    return JudgeRecord(model, len(found), len(found), right, len(found) - right)
+
+
+def calibrate_advice(judgments: Iterable[Judgment]) -> Calibration:
+    """What the probabilities of these models were worth, after they had read others."""
+    outcomes, items = [], set()
+    for judgment in judgments:
+        for reading in judgment.readings:
+            if reading.number == AFTER and reading.belief is not None:
+                items.add(judgment.item)
+                outcomes.append(Outcomes(float(reading.belief), int(reading.choice == judgment.gold), 1))
+    return fit_calibration(outcomes, len(items))
 
 
 def summarize_judge(
     judge: str, judgments: list[Judgment], sides: dict[str, tuple[str, ...]]
 ) -> JudgeStatistics:
     """`sides`: of each item."""
-    beliefs = [(one.gold, one.compute_beliefs(sides[one.item])) for one in judgments]
-    errors = [(1 - told.get(gold, Fraction(0))) ** 2 for gold, told in beliefs if told is not None]
-    readings = [reading for one in judgments for reading in one.readings if reading.choice and reading.first]
+    beliefs = [(judgment.gold, judgment.compute_beliefs(sides[judgment.item])) for judgment in judgments]
+    errors = [(1 - shares.get(gold, Fraction(0))) ** 2 for gold, shares in beliefs if shares is not None]
+    readings = [
+        reading for judgment in judgments for reading in judgment.readings if reading.choice and reading.first
+    ]
     return JudgeStatistics(
         record=count_record(judge, judgments),
         items=len(judgments),
         brier=sum(errors, Fraction(0)) / len(errors) if errors else None,
         first_rate=divide(sum(reading.choice == reading.first for reading in readings), len(readings)),
         readings=len(readings),
-        side_bias=find_side_bias(judgments),
+        side_bias=compute_side_bias(judgments),
         calibration=fit_calibration(
-            [rate_beliefs(gold, told) for gold, told in beliefs if told], len(errors)
+            [rate_beliefs(gold, shares) for gold, shares in beliefs if shares], len(errors)
         ),
     )
 
 
 def rate_beliefs(gold: str, beliefs: Beliefs) -> Outcomes:
-    """The belief in the likeliest side, and whether that was right."""
+    """The belief in the likeliest side, and whether it was right."""
     likeliest = max(beliefs, key=lambda side: beliefs[side])
     return Outcomes(float(beliefs[likeliest]), int(likeliest == gold), 1)
 
 
-def find_side_bias(judgments: list[Judgment]) -> SideBias | None:
-    """The side with the largest share of choices beyond its share of right answers; None without choices."""
-    chosen: dict[str, Fraction] = {}
+def compute_side_bias(judgments: list[Judgment]) -> SideBias | None:
+    """The side that is chosen most beyond its share of right answers; None without choices."""
+    excesses: dict[str, Fraction] = {}
     total = 0
-    for one in judgments:
-        for reading in one.readings:
+    for judgment in judgments:
+        for reading in judgment.readings:
             if reading.choice:
                 total += 1
-                chosen[reading.choice] = chosen.get(reading.choice, Fraction(0)) + 1
-                chosen[one.gold] = chosen.get(one.gold, Fraction(0)) - 1
+                excesses[reading.choice] = excesses.get(reading.choice, Fraction(0)) + 1
+                excesses[judgment.gold] = excesses.get(judgment.gold, Fraction(0)) - 1
     if not total:
         return None
-    side = max(sorted(chosen), key=lambda name: chosen[name])
-    return SideBias(side, chosen[side] / total)
+    side = max(sorted(excesses), key=lambda name: excesses[name])
+    return SideBias(side, excesses[side] / total)

@@ -1,11 +1,11 @@
 """What points do to others, by the ids that they cite.
 
-The rules that debaters get say what an id in brackets means: that of another side's point attacks it, that of the own
-side builds on it, and a word in front of it, inside the brackets, says anything else. Nothing is read out of a
-sentence: an id without brackets names a point and no more, and so does one right behind a word such as "concede".
+The rules for debaters say what an id in brackets means: the id of another side's point attacks it, that of the own side
+supports it, and a word before it, inside the brackets, says anything else. Nothing is inferred from sentences: an id
+without brackets only names a point, and so does one right after a word such as "concede".
 
-Where an analyst read the round, its links are added. What a debater says in a word counts before them; an id alone, and
-one that only names a point, after them.
+Where an analyst read the round, its links are added. They rank below what a debater says in a word, and above an id
+alone.
 """
 
 import re
@@ -24,7 +24,7 @@ from server.debate.state.labels import is_label, side_labels
 from server.debate.state.memo import by_round
 
 Relation = ClaimRelation | Literal["same_as", "cites"]
-"""`same_as`: another debater claims the same. `cites`: named, and no more said of it."""
+"""`same_as`: another debater makes the same claim. `cites`: only named."""
 
 RELATION_STEMS: dict[str, Relation] = {
     "support": "supports",
@@ -36,7 +36,7 @@ RELATION_STEMS: dict[str, Relation] = {
     "changed by": "concedes",
     "cite": "cites",
 }
-"""Words inside the brackets of a citation, by how they begin."""
+"""Words inside the brackets of a citation, by their beginnings."""
 
 NEUTRAL = "neutral"
 
@@ -57,16 +57,16 @@ _DOCUMENTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a point does to another one."""
+    """The relation of a point to another."""
 
     source: Citation
     target: Citation
     relation: Relation
-    is_read: bool = False  # by the analyst; the debater did not say it
+    is_read: bool = False  # by the analyst, not said by the debater
 
 
 class Reference(NamedTuple):
-    """The id of a point as a text has it. `relation`: "" where an id stands alone in brackets."""
+    """The id of a point in a text. `relation`: "" for an id alone in brackets."""
 
     target: Citation
     relation: Relation | Literal[""]
@@ -74,7 +74,7 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Citations:
-    """What a point cites: its links, documents and research results by number, and how many ids of nothing it had."""
+    """What a point cites: its links, documents and research results by number, and how many unknown ids."""
 
     links: tuple[Link, ...] = ()
     documents: tuple[int, ...] = ()
@@ -82,129 +82,133 @@ class Citations:
 
 
 def find_references(text: str, seats: Mapping[str, str]) -> tuple[list[Reference], int]:
-    """(the ids in a text, how many ids of nobody here it has). `seats`: debaters, by their labels and names."""
-    found, unknown, inside = list[Reference](), 0, list[tuple[int, int]]()
-    folded = {word.casefold(): seat for word, seat in reversed(list(seats.items()))}
+    """(the ids in a text, how many unknown ids it has). `seats`: debaters by their labels and names."""
+    references, unknown_count, inside = list[Reference](), 0, list[tuple[int, int]]()
+    seats_by_folded_word = {word.casefold(): seat for word, seat in reversed(list(seats.items()))}
     for brackets in _BRACKETS.finditer(text):
         relation: Relation | Literal[""] = ""
         if _RESERVED.search(text[max(brackets.start() - 30, 0) : brackets.start()]):
             relation = "cites"
         seat = ""
         for part in re.split(r"[,;&/]|\band\b", brackets[1]):
-            cited = _PART.match(part.strip())
-            if cited is None:
+            match = _PART.match(part.strip())
+            if match is None:
                 continue
-            if cited["word"]:
-                relation = find_relation(cited["word"])
-            if cited["who"]:
-                seat = seats.get(cited["who"]) or folded.get(cited["who"].casefold(), "")
-                unknown += not seat and bool(cited["word"] or is_label(cited["who"].title()))
+            if match["word"]:
+                relation = parse_relation(match["word"])
+            if match["who"]:
+                seat = seats.get(match["who"]) or seats_by_folded_word.get(match["who"].casefold(), "")
+                unknown_count += not seat and bool(match["word"] or is_label(match["who"].upper()))
             if seat:
-                found.append(Reference(build_citation(seat, cited), relation))
+                references.append(Reference(build_citation(seat, match), relation))
         inside.append(brackets.span())
-    bare = compile_ids(tuple(word for word in seats if len(word) > 1)).finditer(text)
-    for named in bare:
-        if not any(start <= named.start() < end for start, end in inside):
-            seat = seats.get(named["who"]) or folded[named["who"].casefold()]
-            found.append(Reference(build_citation(seat, named), "cites"))
-    return found, unknown
+    plain_ids = compile_ids(tuple(word for word in seats if len(word) > 1)).finditer(text)
+    for plain_id in plain_ids:
+        if not any(start <= plain_id.start() < end for start, end in inside):
+            seat = seats.get(plain_id["who"]) or seats_by_folded_word[plain_id["who"].casefold()]
+            references.append(Reference(build_citation(seat, plain_id), "cites"))
+    return references, unknown_count
 
 
-def find_cited(debate: Debate, texts: Iterable[str], reading: int) -> tuple[tuple[Citation, ...], int]:
-    """(the points that a reader's texts name, each once; how many ids of nothing they have).
+def find_cited_points(debate: Debate, texts: Iterable[str], reading: int) -> tuple[tuple[Citation, ...], int]:
+    """(the points that a reader's texts name, each once; how many unknown ids they have).
 
-    A point of a turn that was retracted is nothing.
+    Points of retracted turns count as unknown.
     """
     points, seats = list_points(debate), name_seats(debate, reading)
-    found, unknown = dict[Citation, None](), 0
+    targets, unknown_count = dict[Citation, None](), 0
     for text in texts:
-        references, of_nobody = find_references(text, seats)
-        unknown += of_nobody
+        references, unknown_in_text = find_references(text, seats)
+        unknown_count += unknown_in_text
         for target, _ in references:
             point = points.get(target)
             if point and debate.is_active(point.turn):
-                found[target] = None
+                targets[target] = None
             else:
-                unknown += 1
-    return tuple(found), unknown
+                unknown_count += 1
+    return tuple(targets), unknown_count
 
 
-def find_relation(word: str) -> Relation:
+def parse_relation(word: str) -> Relation:
     return next(means for stem, means in RELATION_STEMS.items() if word.lower().startswith(stem))
 
 
-def build_citation(seat: str, written: re.Match[str]) -> Citation:
-    return Citation(seat=seat, round=int(written["round"]), point=int(written["point"]))
+def build_citation(seat: str, match: re.Match[str]) -> Citation:
+    return Citation(seat=seat, round=int(match["round"]), point=int(match["point"]))
 
 
 @lru_cache(maxsize=256)
 def compile_ids(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Ids with one of these labels or names, wherever they stand."""
+    """Matches ids with one of these labels or names, anywhere."""
     names = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or "(?!)"
     numbers = r"(?P<round>\d{1,6})\.(?P<point>\d{1,6})"
     return re.compile(rf"(?<!\w)(?P<who>{names})[ \t]{numbers}(?![\w%]|\.\d)", re.IGNORECASE)
 
 
 def name_seats(debate: Debate, reading: int = 1) -> dict[str, str]:
-    """Debaters by the words that stand for them in a text: their labels in that reading, and their names."""
+    """Debaters by the words for them in a text: their labels in that reading, and their names."""
     labels = side_labels(debate, reading)
     return {**{name: name for name in debate.names}, **{label: name for name, label in labels.items()}}
 
 
 @by_round
 def find_citations(debate: Debate, round_number: int) -> dict[Citation, Citations]:
-    """What each point cites, by its id. What a debater had not read when it wrote does not exist for it."""
+    """What each point cites, by its id. Points that a debater had not read count as unknown."""
     points, seats = list_points(debate), name_seats(debate)
     turns = debate.transcript_turns(round_number)
-    said = (point for turn in turns for point in split_turn(debate, turn).points)
-    return {point.id: find_point_citations(debate, point, points, seats) for point in said}
+    points_of_round = (point for turn in turns for point in split_turn(debate, turn).points)
+    return {point.id: find_point_citations(debate, point, points, seats) for point in points_of_round}
 
 
 def find_point_citations(
     debate: Debate, point: Point, points: Mapping[Citation, Point], seats: Mapping[str, str]
 ) -> Citations:
-    references, unknown = find_references(point.text, seats)
-    read = list_read_links(point, points)
-    linked = {link.target for link in read}
+    references, unknown_count = find_references(point.text, seats)
+    analyst_links = list_read_links(point, points)
+    linked_targets = {link.target for link in analyst_links}
     links: dict[Link, None] = {}  # in order, each once
-    stated = set[Citation]()
-    for target, written in references:
+    stated_targets = set[Citation]()
+    for target, relation in references:
         if (
             target == point.id
             or target not in points
             or not could_read(debate, point.turn, points[target].turn)
         ):
-            unknown += 1
-        elif written not in ("", "cites") or target not in linked:
-            links[Link(point.id, target, written or find_default(debate, point.id.seat, target.seat))] = None
-            stated.add(target)
-    links |= dict.fromkeys(link for link in read if link.target not in stated)
-    listed = (re.findall(r"\d+", written[1]) for written in _DOCUMENTS.finditer(point.text))
-    numbers = dict.fromkeys(int(number) for each in listed for number in each)
-    seen = point.turn.seen
-    documents = tuple(number for number in numbers if find_source(debate, number, seen))
-    return Citations(tuple(links), documents, unknown)
+            unknown_count += 1
+        elif relation not in ("", "cites") or target not in linked_targets:
+            links[
+                Link(
+                    point.id, target, relation or choose_default_relation(debate, point.id.seat, target.seat)
+                )
+            ] = None
+            stated_targets.add(target)
+    links |= dict.fromkeys(link for link in analyst_links if link.target not in stated_targets)
+    number_lists = (re.findall(r"\d+", match[1]) for match in _DOCUMENTS.finditer(point.text))
+    numbers = dict.fromkeys(int(number) for numbers_of_list in number_lists for number in numbers_of_list)
+    version = point.turn.seen
+    documents = tuple(number for number in numbers if find_source(debate, number, version))
+    return Citations(tuple(links), documents, unknown_count)
 
 
 def list_read_links(point: Point, points: Mapping[Citation, Point]) -> list[Link]:
-    """What a point does to others as the analyst reads it."""
-    found = list[Link]()
+    """The links of a point in the analyst's reading."""
+    links = list[Link]()
     for claim in point.claims:
-        found += (Link(point.id, link.to, link.relation, is_read=True) for link in claim.links)
-        found += (Link(point.id, target, "same_as", is_read=True) for target in claim.same_as)
-    return [link for link in found if link.target in points and link.target != point.id]
+        links += (Link(point.id, link.to, link.relation, is_read=True) for link in claim.links)
+        links += (Link(point.id, target, "same_as", is_read=True) for target in claim.same_as)
+    return [link for link in links if link.target in points and link.target != point.id]
 
 
-def find_default(debate: Debate, seat: str, target: str) -> Relation:
-    """What an id alone in brackets means: by whether both stand for the same thing."""
-    own, other = (debate.debater(name).stance.casefold() for name in (seat, target))
-    if own == NEUTRAL and seat != target:
+def choose_default_relation(debate: Debate, seat: str, target: str) -> Relation:
+    """The meaning of an id alone in brackets: it depends on whether both debaters have the same stance."""
+    stance, target_stance = (debate.debater(name).stance.casefold() for name in (seat, target))
+    if stance == NEUTRAL and seat != target:
         return "cites"
-    return "supports" if own == other else "attacks"
+    return "supports" if stance == target_stance else "attacks"
 
 
 def could_read(debate: Debate, turn: Spoke, cited: Spoke) -> bool:
-    """Whether the author of a turn knew another: of an earlier round, or said before it; or it is the same turn."""
+    """Whether the author of a turn knew another: it is from an earlier round, was said before, or is the same turn."""
     if cited.act != "argument" and turn.seat not in (cited.seat, cited.to):
         return False
     if cited is turn or cited.round != turn.round:
@@ -213,10 +217,12 @@ def could_read(debate: Debate, turn: Spoke, cited: Spoke) -> bool:
         return cited.act == "argument" or (cited.act != "answer" and cited.seat == turn.to)
     if cited.act != "argument" or debate.round_phase(turn.round).is_written_together:
         return False
-    written = (said for said in debate.round_events(turn.round) if isinstance(said, Spoke))
-    return next(said for said in written if said is cited or is_or_carries(said, turn)) is cited
+    turns = (earlier for earlier in debate.round_events(turn.round) if isinstance(earlier, Spoke))
+    return next(earlier for earlier in turns if earlier is cited or is_or_carries(earlier, turn)) is cited
 
 
-def is_or_carries(said: Spoke, turn: Spoke) -> bool:
-    """Whether a turn is this one, or the one with which this one, a message, was sent."""
-    return said is turn or (turn.act != "argument" and said.message is not None and said.seat == turn.seat)
+def is_or_carries(earlier: Spoke, turn: Spoke) -> bool:
+    """Whether a turn is this one, or carried this message."""
+    return earlier is turn or (
+        turn.act != "argument" and earlier.message is not None and earlier.seat == turn.seat
+    )

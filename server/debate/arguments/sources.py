@@ -1,7 +1,7 @@
-"""What debaters may quote: the documents of a debate and the results of its research, in one numbering.
+"""What debaters may quote: the documents of a debate and its research results, numbered together.
 
-A number stays what it is: research follows the documents in the order in which it was recorded, and the documents that
-a fork adds follow the research of the rounds that it inherits.
+A source keeps its number: research results follow the documents in the order of recording, and documents that a fork
+adds follow the research of the rounds that it inherits.
 """
 
 import dataclasses
@@ -19,33 +19,34 @@ class Source:
     text: str
     url: str = ""
     number: int = 0  # (doc 1) is the first
-    version: int = 1  # of the debate, since which it can be quoted
+    version: int = 1  # of the debate, from which on it can be quoted
     published: str = ""  # as declared, in ISO 8601
     reliability: Reliability = "unknown"  # as declared
     document: int = 0  # its place among the documents of the set-up, from 1; 0 for a result
     lookup: tuple[int, int] | None = None
-    """Of a result: the index of its research in the debate, and its own there. None for a document."""
+    """Of a result: the index of its research in the debate, and its index there. None for a document."""
 
 
 @once
 def list_sources(debate: Debate) -> tuple[Source, ...]:
-    """The sources of a debate by number."""
     rows: list[tuple[tuple[int, bool], Source]] = [
         ((document.after_round, True), build_source(document, index))
         for index, document in enumerate(debate.setup.documents, start=1)
     ]
-    recorded = zip(debate.research, debate.research_versions, strict=True)
-    for index, (research, version) in enumerate(recorded):
+    research_versions = zip(debate.research, debate.research_versions, strict=True)
+    for index, (research, version) in enumerate(research_versions):
         rows += [
             (
                 (research.round, False),
-                Source(found.tool, found.result, version=version, lookup=(index, place)),
+                Source(lookup.tool, lookup.result, version=version, lookup=(index, place)),
             )
-            for place, found in enumerate(research.lookups)
-            if found.result
+            for place, lookup in enumerate(research.lookups)
+            if lookup.result
         ]
-    ordered = [source for _, source in sorted(rows, key=lambda row: row[0])]
-    return tuple(dataclasses.replace(source, number=number) for number, source in enumerate(ordered, start=1))
+    in_order = [source for _, source in sorted(rows, key=lambda row: row[0])]
+    return tuple(
+        dataclasses.replace(source, number=number) for number, source in enumerate(in_order, start=1)
+    )
 
 
 def build_source(document: Document, index: int) -> Source:
@@ -59,14 +60,14 @@ def build_source(document: Document, index: int) -> Source:
     )
 
 
-def find_source(debate: Debate, number: int, seen: int) -> Source | None:
-    """The source of a number, as far as whoever had seen this version of the debate can know of it."""
+def find_source(debate: Debate, number: int, version: int) -> Source | None:
+    """The source with a number, if it was in this version of the debate."""
     sources = list_sources(debate)
-    found = sources[number - 1] if 1 <= number <= len(sources) else None
-    return found if found and found.version <= seen else None
+    source = sources[number - 1] if 1 <= number <= len(sources) else None
+    return source if source and source.version <= version else None
 
 
 def add_research(debate: Debate, event: Researched) -> Debate:
-    """The debate with the results, which can be quoted from now on."""
+    """The debate with new results, which can be quoted from now on."""
     versions = (*debate.research_versions, debate.version + 1)
     return replace(debate, research=(*debate.research, event), research_versions=versions)

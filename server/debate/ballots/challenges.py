@@ -1,42 +1,49 @@
 """Alerts about hollow agreement, and the challenge that a next round has to answer.
 
-An alert is a fact about a round of talk. Where that was asked for, two signals bring a challenge: it stands before
+An alert is a fact about a round of talk. Where the options ask for challenges, two signals bring one: it stands before
 the next round, names points by their ids, and asks for evidence, an error, or the case for what somebody held before.
-How many there may be, and how far apart, is read from the facts.
+How many there may be, and how far apart, follows from the facts.
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import islice
+from typing import assert_never
 
 from pydantic import BaseModel, ConfigDict
 
 from server.debate.arguments.points import format_id
-from server.debate.ballots.convergence import build_converged, build_talk_skipped, measure_movement
+from server.debate.ballots.convergence import build_converged, measure_movement
 from server.debate.ballots.hollow import (
     ATTACKS,
-    COUNTED,
     THRESHOLDS,
+    CountedSignal,
+    choose_leader_of_ballots,
     describe_counts,
-    find_leader,
-    find_patterns,
-    find_signals,
     is_worth_a_challenge,
     list_active_points,
     list_ballots,
     list_last_ballots,
     list_links,
+    list_patterns,
+    measure_signals,
 )
-from server.debate.facts.beliefs import Alerted, Citation, Effect, TalkSkipped, format_share
+from server.debate.facts.beliefs import Alerted, Citation, Converged, Effect, format_share
 from server.debate.facts.events import BallotEvent, Event
 from server.debate.facts.interventions import Challenged
 from server.debate.state.debate import Debate, replace
 from server.debate.state.labels import side_labels
 
+MOST_CHALLENGES = 2
+"""Challenges in a debate."""
+
+COOLDOWN = 1
+"""Rounds from a challenge to the round after which the next one may be made."""
+
 MOST_POINTS = 3
 """Points that a challenge names."""
 
-SIGNAL_WORDS = {
+SIGNAL_WORDS: dict[CountedSignal, str] = {
     "gap": "what is held in private is not what is said",
     "unexplained_flips": "minds changed without a new reason",
     "nothing_new": "agreement grew without anything new",
@@ -45,29 +52,31 @@ SIGNAL_WORDS = {
 
 
 def is_due(debate: Debate, event: BallotEvent) -> bool:
-    """Whether an event follows from the ballots, and is not recorded yet."""
+    """Whether a fact about ballots holds now and is not recorded yet."""
     if isinstance(event, Alerted):
         if event.round < debate.setup.forked_at_round:
-            return event.round == debate.round  # it was found in the debate that the fork is from
-        found = find_alert(debate)
-        return found is not None and event in (
-            found,
-            found.model_copy(update={"challenged": wants_challenge(debate)}),
+            return event.round == debate.round  # an alert of the debate that was forked
+        alert = compute_alert(debate)
+        return alert is not None and event in (
+            alert,
+            alert.model_copy(update={"challenged": wants_challenge(debate)}),
         )
-    return event in (*build_talk_skipped(debate), *build_converged(debate))
+    return event in build_converged(debate)
 
 
 def add_ballot_event(debate: Debate, event: BallotEvent) -> Debate:
-    if isinstance(event, TalkSkipped):
-        return replace(debate, skipped=event)
-    if isinstance(event, Alerted):
-        return replace(debate, alerts=(*debate.alerts, event))
-    return replace(debate, convergence=(*debate.convergence, event))
+    match event:
+        case Alerted():
+            return replace(debate, alerts=(*debate.alerts, event))
+        case Converged():
+            return replace(debate, convergence=(*debate.convergence, event))
+        case _:
+            assert_never(event)
 
 
-def find_alert(debate: Debate) -> Alerted | None:
-    """What the signals say after this round of talk, if they say anything, or a challenge was to be answered in it."""
-    phase, mode = debate.phase, debate.setup.challenges.mode
+def compute_alert(debate: Debate) -> Alerted | None:
+    """The alert after this round of talk: what the signals say, and the effect of a challenge; None without either."""
+    phase, mode = debate.phase, debate.setup.challenges
     is_recorded = any(alert.round == debate.round for alert in debate.alerts)
     if (
         mode == "off"
@@ -77,23 +86,26 @@ def find_alert(debate: Debate) -> Alerted | None:
         or not debate.round_turns(debate.round)
     ):
         return None
-    signals, patterns, effect = find_signals(debate), find_patterns(debate), find_effect(debate)
+    signals, patterns, effect = measure_signals(debate), list_patterns(debate), compute_effect(debate)
     if not (patterns or effect or is_worth_a_challenge(signals)):
         return None
     return Alerted(round=debate.round, patterns=patterns, signals=signals, effect=effect)
 
 
 def wants_challenge(debate: Debate) -> bool:
-    """Whether the next round would have a challenge, if there is one: by signals, number and distance."""
-    rules = debate.setup.challenges
-    made = list_challenges(debate)
-    is_far = not made or debate.round - made[-1].round >= rules.cooldown
-    is_allowed = rules.mode == "challenge" and len(made) < rules.most and is_far
-    return is_allowed and is_worth_a_challenge(find_signals(debate))
+    """Whether the next round, if there is one, gets a challenge: by the signals, the number so far and the distance."""
+    challenges = list_challenges(debate)
+    is_far = not challenges or debate.round - challenges[-1].round >= COOLDOWN
+    is_allowed = len(challenges) < MOST_CHALLENGES and is_far
+    return (
+        debate.setup.challenges == "challenge"
+        and is_allowed
+        and is_worth_a_challenge(measure_signals(debate))
+    )
 
 
 def list_challenges(debate: Debate) -> list[Challenged]:
-    """Those that alerts brought."""
+    """The challenges that followed from alerts, not from a person."""
     return [note for note in debate.notes if isinstance(note, Challenged) and note.alert]
 
 
@@ -102,8 +114,8 @@ def is_challenged(debate: Debate) -> bool:
     return bool(debate.alerts) and debate.alerts[-1].round == debate.round and debate.alerts[-1].challenged
 
 
-def find_effect(debate: Debate) -> Effect | None:
-    """What came of the challenge of this round: the largest movement, changed choices and new points in ballots."""
+def compute_effect(debate: Debate) -> Effect | None:
+    """What the challenge of this round changed: the largest movement, changed choices and new points in ballots."""
     if not any(challenge.round == debate.round for challenge in list_challenges(debate)):
         return None
     cast = [b for b in debate.round_ballots(debate.round) if b.wave == "round" and b.informative]
@@ -118,7 +130,7 @@ def find_effect(debate: Debate) -> Effect | None:
 
 
 def build_challenge(debate: Debate) -> tuple[Event, ...]:
-    """The challenge before the first answer of a round of talk, once."""
+    """The challenge that comes before the first answer of a round of talk; () once it is recorded."""
     alert = debate.alerts[-1] if debate.alerts else None
     if alert is None or not alert.challenged or alert.round != debate.round - 1 or debate.ended:
         return ()
@@ -129,28 +141,29 @@ def build_challenge(debate: Debate) -> tuple[Event, ...]:
 
 
 def describe_challenge(debate: Debate, alert: Alerted) -> str:
-    """Its words, with points by the labels of prompts."""
-    why = "; ".join(SIGNAL_WORDS[s.name] for s in alert.signals if s.raised and s.name in COUNTED)
+    """The text of a challenge, with points by the labels of prompts."""
+    names_raised = {signal.name for signal in alert.signals if signal.raised}
+    reasons = "; ".join(words for name, words in SIGNAL_WORDS.items() if name in names_raised)
     labels = side_labels(debate)
-    named = ", ".join(f"[{format_id(point, labels[point.seat])}]" for point in find_challenged_points(debate))
-    about = f" Look at {named} first." if named else ""
+    point_ids = ", ".join(f"[{format_id(point, labels[point.seat])}]" for point in choose_points(debate))
+    about = f" Look at {point_ids} first." if point_ids else ""
     return (
-        f"The agreement so far may be hollow: {why}.{about} In this round each of you gives one of these, and cites "
-        "the point by its id: evidence for or against it that nobody gave; an error in it; or the best case for what "
-        "you yourself held before the talk, where you gave that up."
+        f"The agreement so far may be hollow: {reasons}.{about} In this round each of you gives one of these, and "
+        "cites the point by its id: evidence for or against it that nobody gave; an error in it; or the best case for "
+        "what you yourself held before the talk, where you gave that up."
     )
 
 
-def find_challenged_points(debate: Debate) -> list[Citation]:
-    """Points of the position ahead that nobody attacked, the latest first; then one of others that nobody took up."""
+def choose_points(debate: Debate) -> list[Citation]:
+    """Unattacked points of the position ahead, the latest first; then one of another side that nobody took up."""
     links = list(list_links(debate))
-    attacked = {link.target for link in links if link.relation in ATTACKS}
+    attacked_points = {link.target for link in links if link.relation in ATTACKS}
     taken_up = {link.target for link in links if link.source.seat != link.target.seat}
-    leader = find_leader(list_last_ballots(debate))
-    points = [cited for cited in list_active_points(debate) if cited.round < debate.round]
-    ahead = (cited for cited in reversed(points) if cited.seat == leader and cited not in attacked)
-    lost = (cited for cited in points if cited.seat != leader and cited not in taken_up)
-    return [*islice(ahead, MOST_POINTS - 1), *islice(lost, 1)]
+    leader = choose_leader_of_ballots(list_last_ballots(debate))
+    points = [point for point in list_active_points(debate) if point.round < debate.round]
+    ahead = (point for point in reversed(points) if point.seat == leader and point not in attacked_points)
+    forgotten_points = (point for point in points if point.seat != leader and point not in taken_up)
+    return [*islice(ahead, MOST_POINTS - 1), *islice(forgotten_points, 1)]
 
 
 class SignalRow(BaseModel):
@@ -167,9 +180,9 @@ class SignalRow(BaseModel):
 
 def build_signals(debate: Debate) -> list[SignalRow]:
     """The seven signals; [] where they are off, or there is nothing that they could be about."""
-    signals = find_signals(debate)
+    signals = measure_signals(debate)
     is_computed = any(signal.value for signal in signals if signal.name != "dependence")
-    if debate.setup.challenges.mode == "off" or not (debate.private_ballots or is_computed):
+    if debate.setup.challenges == "off" or not (debate.private_ballots or is_computed):
         return []
     return [
         SignalRow(
@@ -184,10 +197,10 @@ def build_signals(debate: Debate) -> list[SignalRow]:
 
 
 def describe_signs(rows: Sequence[SignalRow], alerts: Sequence[str]) -> tuple[str, list[str]]:
-    """(a title; the alerts, a line for each signal that was computed, and one for the others by the reason why not)."""
-    raised = ", ".join(row.name for row in rows if row.raised)
+    """(a title; the alerts, a line for each computed signal, and one for each reason why others were not computed)."""
+    names_raised = ", ".join(row.name for row in rows if row.raised)
     title = ": ".join(
-        filter(None, ["Signs of hollow agreement", raised or ("" if alerts else "none raised")])
+        filter(None, ["Signs of hollow agreement", names_raised or ("" if alerts else "none raised")])
     )
     lines = [
         f"{row.name}: {row.value}{' raised' if row.raised else ''} (from {row.threshold} on): {row.counts}"
@@ -202,9 +215,9 @@ def describe_signs(rows: Sequence[SignalRow], alerts: Sequence[str]) -> tuple[st
 
 def describe_alert(alert: Alerted) -> str:
     """An alert in a line, with what came of a challenge."""
-    raised = [signal.name.replace("_", " ") for signal in alert.signals if signal.raised]
-    found = [pattern.replace("_", " ") for pattern in alert.patterns]
-    signs = ", ".join([*found, *raised])
+    names_raised = [signal.name.replace("_", " ") for signal in alert.signals if signal.raised]
+    patterns = [pattern.replace("_", " ") for pattern in alert.patterns]
+    signs = ", ".join([*patterns, *names_raised])
     parts = [f"Signs of hollow agreement in round {alert.round}: {signs}."] if signs else []
     parts += ["The next round has a challenge to answer."] if alert.challenged else []
     if effect := alert.effect:

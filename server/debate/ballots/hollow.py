@@ -1,8 +1,8 @@
-"""Whether agreement may be hollow: seven signals with their raw counts, and four patterns that are unions of such.
+"""Whether agreement may be hollow: seven signals with their counts, and four patterns that combine them.
 
-Signals and thresholds are those of a simulator of debates: agreement from a shared
-source can be told from independent agreement, mere conformity hardly. No signal tells a wrong unanimous answer from a
-right one, so that none of them ever moves how sure a verdict is.
+Signals and thresholds come from a simulator of debates: agreement from a shared source can be told from independent
+agreement, mere conformity hardly. No signal tells a wrong unanimous answer from a right one, so none of them ever
+changes how sure a verdict is.
 """
 
 import re
@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations, pairwise
+from typing import Literal, get_args
 
 from server.debate.arguments.citations import Link, find_citations, name_seats
 from server.debate.arguments.points import list_points
@@ -32,17 +33,18 @@ THRESHOLDS: dict[SignalName, Fraction] = {
     "lost_dissent": Fraction(1, 2),
     "dependence": Fraction(4, 5),
 }
-COUNTED: tuple[SignalName, ...] = ("gap", "unexplained_flips", "nothing_new", "overlap")
-"""Those that can bring a challenge, two at least. What the others are worth was assumed, and not measured."""
+CountedSignal = Literal["gap", "unexplained_flips", "nothing_new", "overlap"]
+COUNTED: tuple[CountedSignal, ...] = get_args(CountedSignal)
+"""The signals that can bring a challenge, two at least. The worth of the others is assumed, not measured."""
 
 OF_CHANGED_MINDS: tuple[SignalName, ...] = ("gap", "unexplained_flips", "nothing_new")
-"""Those that are about a change of mind in public, which advocates never make."""
+"""The signals about changes of mind in public, which advocates never make."""
 
 ENOUGH = 2
 SAME_SOURCES = Fraction(4, 5)
 HALF = Fraction(1, 2)
 SAME_MODEL, SAME_FAMILY, OTHERWISE = Fraction(9, 10), Fraction(7, 10), Fraction(1, 2)
-"""How far errors of two models go together, as in counting votes."""
+"""How the errors of two models correlate, as in the count of votes."""
 
 ATTACKS = ("attacks", "undercuts")
 _CHANGED_BY = re.compile(
@@ -57,9 +59,9 @@ def may_change_in_public(debate: Debate) -> bool:
 
 
 @once
-def find_signals(debate: Debate) -> tuple[Signal, ...]:
+def measure_signals(debate: Debate) -> tuple[Signal, ...]:
     """The seven signals after the answers so far."""
-    found = {
+    measurements = {
         "gap": measure_gap(debate),
         "unexplained_flips": measure_flips(debate),
         "nothing_new": measure_news(debate),
@@ -70,11 +72,13 @@ def find_signals(debate: Debate) -> tuple[Signal, ...]:
     }
     signals = []
     for name, threshold in THRESHOLDS.items():
-        measured = None if name in OF_CHANGED_MINDS and not may_change_in_public(debate) else found[name]
-        value, part, whole = measured or (None, 0, 0)
-        raised = value is not None and value >= threshold
-        shown = "" if value is None else format_share(value)
-        signals.append(Signal(name=name, raised=raised, value=shown, part=part, whole=whole))
+        measurement = (
+            None if name in OF_CHANGED_MINDS and not may_change_in_public(debate) else measurements[name]
+        )
+        value, part, whole = measurement or (None, 0, 0)
+        is_raised = value is not None and value >= threshold
+        text = "" if value is None else format_share(value)
+        signals.append(Signal(name=name, raised=is_raised, value=text, part=part, whole=whole))
     return tuple(signals)
 
 
@@ -82,8 +86,8 @@ def is_worth_a_challenge(signals: Iterable[Signal]) -> bool:
     return sum(signal.raised for signal in signals if signal.name in COUNTED) >= ENOUGH
 
 
-Measured = tuple[Fraction, int, int] | None
-"""(the value of a signal, and the part and the whole that it counts); None where it cannot be computed."""
+Measurement = tuple[Fraction, int, int] | None
+"""(the value of a signal, the part and the whole that it counts); None where it cannot be computed."""
 
 
 def share(part: int, whole: int) -> tuple[Fraction, int, int]:
@@ -91,62 +95,62 @@ def share(part: int, whole: int) -> tuple[Fraction, int, int]:
 
 
 def list_ballots(debate: Debate) -> dict[str, list[Balloted]]:
-    """The ballots of each debater that mean anything, in the order in which they were asked for."""
+    """The informative ballots of each debater, in the order in which they were asked for."""
     cast = sorted(debate.ballots, key=lambda ballot: (ballot.round, ballot.slot_index))
     return {
-        name: found
+        name: ballots
         for name in debate.names
-        if (found := [ballot for ballot in cast if ballot.seat == name and ballot.informative])
+        if (ballots := [ballot for ballot in cast if ballot.seat == name and ballot.informative])
     }
 
 
 def list_last_ballots(debate: Debate) -> dict[str, Balloted]:
-    """The last ballot of each debater from after the beginning of the talk."""
+    """The last ballot of each debater once the talk has begun."""
     ballots = list_ballots(debate)
     return {name: cast[-1] for name, cast in ballots.items() if cast[-1].wave != "blind"}
 
 
 def find_public_positions(debate: Debate) -> dict[str, str]:
-    """Whose position each debater stands for in public: its own, until it says what changed its mind."""
+    """Whose position each debater defends in public: its own, until it says what changed its mind."""
     positions = {name: name for name in debate.names}
     seats = {word.casefold(): seat for word, seat in name_seats(debate).items()}
     for turn in filter(debate.is_active, debate.turns if may_change_in_public(debate) else ()):
         for match in _CHANGED_BY.finditer(turn.text):
-            if changed := seats.get(match["who"].casefold()):
-                positions[turn.seat] = changed
+            if position := seats.get(match["who"].casefold()):
+                positions[turn.seat] = position
     return positions
 
 
-def measure_gap(debate: Debate) -> Measured:
-    """The mean private disbelief in what a debater stands for in public; those who choose otherwise, of all."""
-    public, last = find_public_positions(debate), list_last_ballots(debate)
-    if not last:
+def measure_gap(debate: Debate) -> Measurement:
+    """The mean private disbelief in what a debater defends in public; those who choose otherwise, of all."""
+    public, ballots = find_public_positions(debate), list_last_ballots(debate)
+    if not ballots:
         return None
     disbelief = sum(
-        (1 - find_share(ballot.beliefs, public[name]) for name, ballot in last.items()), Fraction(0)
+        (1 - find_share(ballot.beliefs, public[name]) for name, ballot in ballots.items()), Fraction(0)
     )
-    away = sum(ballot.choice != public[name] for name, ballot in last.items())
-    return disbelief / len(last), away, len(last)
+    other_choices = sum(ballot.choice != public[name] for name, ballot in ballots.items())
+    return disbelief / len(ballots), other_choices, len(ballots)
 
 
-def measure_flips(debate: Debate) -> Measured:
+def measure_flips(debate: Debate) -> Measurement:
     """The share of debaters who chose another position without a reason that was new to them."""
-    several = {name: cast for name, cast in list_ballots(debate).items() if len(cast) > 1}
-    flipped = sum(any(is_unexplained(*pair) for pair in pairwise(cast)) for cast in several.values())
-    return share(flipped, len(several)) if several else None
+    revoters = {name: cast for name, cast in list_ballots(debate).items() if len(cast) > 1}
+    flips = sum(any(is_unexplained(*pair) for pair in pairwise(cast)) for cast in revoters.values())
+    return share(flips, len(revoters)) if revoters else None
 
 
 def is_unexplained(before: Balloted, after: Balloted) -> bool:
-    """Whether a choice changed, and what moved the voter is not told, or was known to it before."""
+    """Whether a choice changed without a stated reason, or with one that the voter knew before."""
     if not (before.choice and after.choice) or before.choice == after.choice:
         return False
-    known = 0 if before.wave == "blind" else before.round
-    return after.moved_by is None or after.moved_by.round <= known
+    last_known_round = 0 if before.wave == "blind" else before.round
+    return after.moved_by is None or after.moved_by.round <= last_known_round
 
 
-def measure_news(debate: Debate) -> Measured:
-    """How little was new in the rounds in which agreement rose: one less the share of voters who name a new point."""
-    named = asked = 0
+def measure_news(debate: Debate) -> Measurement:
+    """How little was new in the rounds where agreement grew: one less the share of voters who name a new point."""
+    new_points = voters = 0
     latest = {name: cast[0] for name, cast in list_ballots(debate).items() if cast[0].wave == "blind"}
     rounds: defaultdict[int, list[Balloted]] = defaultdict(list)
     for ballot in debate.ballots:
@@ -155,11 +159,11 @@ def measure_news(debate: Debate) -> Measured:
     for _, cast in sorted(rounds.items()):
         before, latest = latest, latest | {ballot.seat: ballot for ballot in cast}
         if before and count_agreeing(latest.values()) > count_agreeing(before.values()):
-            named += sum(bool(ballot.new_point) for ballot in cast)
-            asked += len(cast)
+            new_points += sum(bool(ballot.new_point) for ballot in cast)
+            voters += len(cast)
     if not rounds:
         return None
-    return (1 - Fraction(named, asked) if asked else Fraction(0)), asked - named, asked
+    return (1 - Fraction(new_points, voters) if voters else Fraction(0)), voters - new_points, voters
 
 
 def count_agreeing(ballots: Iterable[Balloted]) -> int:
@@ -170,24 +174,27 @@ def count_agreeing(ballots: Iterable[Balloted]) -> int:
 @once
 def list_passages(debate: Debate) -> dict[str, frozenset[Passage]]:
     """The passages of documents that each debater quoted, as they were found."""
-    found: dict[str, set[Passage]] = {name: set() for name in debate.names}
+    passages_by_seat: dict[str, set[Passage]] = {name: set() for name in debate.names}
     for turn in filter(debate.is_active, debate.turns):
-        for checked in check_quotes(debate, turn.text, turn.seen):
-            if checked.span and checked.source:
-                found[turn.seat].add((checked.source.number, checked.span.start, checked.span.end))
-    return {name: frozenset(passages) for name, passages in found.items() if passages}
+        for quote in check_quotes(debate, turn.text, turn.seen):
+            if quote.span and quote.source:
+                passages_by_seat[turn.seat].add((quote.source.number, quote.span.start, quote.span.end))
+    return {name: frozenset(passages) for name, passages in passages_by_seat.items() if passages}
 
 
-def measure_overlap(debate: Debate, names: Iterable[str]) -> Measured:
-    """The mean overlap (Jaccard) of the passages that two debaters quote; those that several quote, of all."""
+def measure_overlap(debate: Debate, names: Iterable[str]) -> Measurement:
+    """The mean overlap (Jaccard) of the passages that two debaters quote; passages that several quote, of all."""
     passages = list_passages(debate)
     quoting = [passages[name] for name in names if name in passages]
     if len(quoting) < ENOUGH:
         return None
-    overlaps = [measure_pair(one, other) for one, other in combinations(quoting, 2)]
-    every = frozenset().union(*quoting)
-    shared = sum(sum(is_among(passage, own) for own in quoting) > 1 for passage in every)
-    return sum(overlaps, Fraction(0)) / len(overlaps), shared, len(every)
+    overlaps = [
+        measure_pair(passages_of_one, passages_of_other)
+        for passages_of_one, passages_of_other in combinations(quoting, 2)
+    ]
+    all_passages = frozenset().union(*quoting)
+    shared_count = sum(sum(is_among(passage, own) for own in quoting) > 1 for passage in all_passages)
+    return sum(overlaps, Fraction(0)) / len(overlaps), shared_count, len(all_passages)
 
 
 def measure_pair(one: frozenset[Passage], other: frozenset[Passage]) -> Fraction:
@@ -203,59 +210,59 @@ def is_among(passage: Passage, others: Iterable[Passage]) -> bool:
 @once
 def list_active_points(debate: Debate) -> tuple[Citation, ...]:
     """The points of turns that were not retracted."""
-    return tuple(cited for cited, point in list_points(debate).items() if debate.is_active(point.turn))
+    return tuple(point_id for point_id, point in list_points(debate).items() if debate.is_active(point.turn))
 
 
 @once
 def list_links(debate: Debate) -> tuple[Link, ...]:
-    """What points do to others, of turns that were not retracted."""
-    cited = find_citations(debate)
-    return tuple(link for source in list_active_points(debate) for link in cited[source].links)
+    """The links from points of turns that were not retracted."""
+    citations = find_citations(debate)
+    return tuple(link for source in list_active_points(debate) for link in citations[source].links)
 
 
-def measure_attacks(debate: Debate) -> Measured:
-    """The share of attacks that their target's debater never spoke to, of those that it could still answer."""
-    links, last = list_links(debate), find_last_round(debate)
-    attacks = [link for link in links if link.relation in ATTACKS and link.source.round < last]
+def measure_attacks(debate: Debate) -> Measurement:
+    """The share of attacks that the attacked debater never answered, of those that it could still answer."""
+    links, last_round = list_links(debate), find_last_round(debate)
+    attacks = [link for link in links if link.relation in ATTACKS and link.source.round < last_round]
     answers = {(link.source.seat, link.target) for link in links}
-    ignored = sum((attack.target.seat, attack.source) not in answers for attack in attacks)
-    return share(ignored, len(attacks)) if links else None
+    unanswered_count = sum((attack.target.seat, attack.source) not in answers for attack in attacks)
+    return share(unanswered_count, len(attacks)) if links else None
 
 
-def measure_dissent(debate: Debate) -> Measured:
-    """The share of points of those who hold another position than most do that nobody else takes up."""
-    last, links = list_last_ballots(debate), list_links(debate)
-    leader = find_leader(last)
+def measure_dissent(debate: Debate) -> Measurement:
+    """The share of the minority's points that nobody else takes up."""
+    ballots, links = list_last_ballots(debate), list_links(debate)
+    leader = choose_leader_of_ballots(ballots)
     if not (leader and links):
         return None
-    minority = {name for name, ballot in last.items() if ballot.choice not in ("", leader)}
-    points = [cited for cited in list_active_points(debate) if cited.seat in minority]
+    minority = {name for name, ballot in ballots.items() if ballot.choice not in ("", leader)}
+    points = [point for point in list_active_points(debate) if point.seat in minority]
     taken_up = {link.target for link in links if link.source.seat != link.target.seat}
-    return share(sum(cited not in taken_up for cited in points), len(points))
+    return share(sum(point not in taken_up for point in points), len(points))
 
 
-def find_leader(ballots: Mapping[str, Balloted]) -> str:
+def choose_leader_of_ballots(ballots: Mapping[str, Balloted]) -> str:
     """The position that more voters choose than any other; "" for none."""
     counts = Counter(ballot.choice for ballot in ballots.values() if ballot.choice).most_common(2)
-    (first, most), (_, next_most) = [*counts, ("", 0), ("", 0)][:2]
-    return first if most > next_most else ""
+    (leader, votes), (_, next_votes) = [*counts, ("", 0), ("", 0)][:2]
+    return leader if votes > next_votes else ""
 
 
-def measure_dependence(debate: Debate) -> Measured:
-    """How far errors of two debaters go together, on average, however many there are; those with a like, of all."""
-    answered = {turn.seat: turn.usage.model for turn in debate.turns}
-    models = [answered.get(debater.name, debater.model) for debater in debate.setup.debaters]
-    alike = [measure_likeness(one, other) for one, other in combinations(models, 2)]
+def measure_dependence(debate: Debate) -> Measurement:
+    """How much the errors of two debaters correlate, on average; debaters who share a model, of all."""
+    answering_models = {turn.seat: turn.usage.model for turn in debate.turns}
+    models = [answering_models.get(debater.name, debater.model) for debater in debate.setup.debaters]
+    alike = [measure_likeness(model, other_model) for model, other_model in combinations(models, 2)]
     mean = sum(alike, Fraction(0)) / len(alike)
-    shared = sum(models.count(model) > 1 and model != HUMAN for model in models)
-    return mean, shared, len(models)
+    shared_count = sum(models.count(model) > 1 and model != HUMAN for model in models)
+    return mean, shared_count, len(models)
 
 
-def measure_likeness(one: str, other: str) -> Fraction:
-    """How far errors of two models go together. Two people are two."""
-    if HUMAN in (one, other) or family(one) != family(other):
+def measure_likeness(model: str, other: str) -> Fraction:
+    """How much the errors of two models correlate. Two people count as two."""
+    if HUMAN in (model, other) or family(model) != family(other):
         return OTHERWISE
-    return SAME_MODEL if one == other else SAME_FAMILY
+    return SAME_MODEL if model == other else SAME_FAMILY
 
 
 def find_last_round(debate: Debate) -> int:
@@ -263,7 +270,7 @@ def find_last_round(debate: Debate) -> int:
     return max(debate.talk_rounds, default=0)
 
 
-def find_patterns(debate: Debate) -> tuple[HollowPattern, ...]:
+def list_patterns(debate: Debate) -> tuple[HollowPattern, ...]:
     """The patterns that hold after the round of talk under way."""
     holds: dict[HollowPattern, bool] = {
         "quick_unanimity": is_quick_unanimity(debate),
@@ -275,44 +282,46 @@ def find_patterns(debate: Debate) -> tuple[HollowPattern, ...]:
 
 
 def is_quick_unanimity(debate: Debate) -> bool:
-    """Everybody agrees in private, or the moderator settles it, within two rounds; before the talk they did not."""
-    first = [cast[0].choice for cast in list_ballots(debate).values() if cast[0].wave == "blind"]
-    last = [ballot.choice for ballot in list_last_ballots(debate).values()]
-    agree = len(last) == len(debate.names) and len(set(last)) == 1 and last[0] != ""
-    is_settled = any(one.settled and one.round == find_last_round(debate) for one in debate.round_summaries)
-    return debate.talk_round_count <= MIN_ROUNDS and len(set(first)) > 1 and (agree or is_settled)
+    """Everybody agrees in private, or the moderator settles it, within two rounds; before the talk they disagreed."""
+    first_choices = [cast[0].choice for cast in list_ballots(debate).values() if cast[0].wave == "blind"]
+    last_choices = [ballot.choice for ballot in list_last_ballots(debate).values()]
+    agree = len(last_choices) == len(debate.names) and len(set(last_choices)) == 1 and last_choices[0] != ""
+    is_settled = any(
+        summary.settled and summary.round == find_last_round(debate) for summary in debate.round_summaries
+    )
+    return debate.talk_round_count <= MIN_ROUNDS and len(set(first_choices)) > 1 and (agree or is_settled)
 
 
 def is_shallow_reasoning(debate: Debate) -> bool:
-    """Somebody changed its choice for no reason that was new; or beliefs moved in a round without anything new."""
+    """Somebody changed its choice for no new reason, or beliefs moved in a round without anything new."""
     if not may_change_in_public(debate):
         return False
     flips = measure_flips(debate)
     cast = [b for b in debate.round_ballots(find_last_round(debate)) if b.wave == "round" and b.informative]
     nothing_new = bool(cast) and not any(ballot.new_point for ballot in cast)
     ballots = list_ballots(debate)
-    moved = any(measure_movement(*ballots[b.seat][-2:]) > 0 for b in cast if len(ballots[b.seat]) > 1)
-    return bool(flips and flips[1]) or (nothing_new and moved)
+    has_moved = any(measure_movement(*ballots[b.seat][-2:]) > 0 for b in cast if len(ballots[b.seat]) > 1)
+    return bool(flips and flips[1]) or (nothing_new and has_moved)
 
 
 def is_echo_chamber(debate: Debate) -> bool:
-    """Most of those who agree quote the same passages, all quote one document of several, or points are repeated."""
-    last, passages = list_last_ballots(debate), list_passages(debate)
-    leader = find_leader(last)
-    majority = [name for name, ballot in last.items() if leader and ballot.choice == leader]
+    """Most who agree quote the same passages, all quote one document of several, or points are repeated."""
+    ballots, passages = list_last_ballots(debate), list_passages(debate)
+    leader = choose_leader_of_ballots(ballots)
+    majority = [name for name, ballot in ballots.items() if leader and ballot.choice == leader]
     overlap = measure_overlap(debate, majority)
-    quoted = {passage[0] for own in passages.values() for passage in own}
-    is_one_source = len(passages) > 1 and len(quoted) == 1 and len(debate.setup.documents) > 1
+    documents = {passage[0] for passages_of_one in passages.values() for passage in passages_of_one}
+    is_one_source = len(passages) > 1 and len(documents) == 1 and len(debate.setup.documents) > 1
     last_round = find_last_round(debate)
-    round_points = [cited for cited in list_active_points(debate) if cited.round == last_round]
+    round_points = [point for point in list_active_points(debate) if point.round == last_round]
     repeats = {link.source for link in list_links(debate) if link.relation in ("repeats", "same_as")}
-    repeated = sum(cited in repeats for cited in round_points)
-    is_repeated = bool(round_points) and Fraction(repeated, len(round_points)) >= HALF
+    repetitions = sum(point in repeats for point in round_points)
+    is_repeated = bool(round_points) and Fraction(repetitions, len(round_points)) >= HALF
     return bool(overlap and overlap[0] >= SAME_SOURCES) or is_one_source or is_repeated
 
 
 def is_groupthink(debate: Debate) -> bool:
-    """Attacks stopped; who disagrees in private says nothing against it; or what a minority said is lost altogether."""
+    """Attacks stopped; who disagrees in private never says so; or the minority's points are all lost."""
     links = list_links(debate)
     if not links or debate.talk_round_count < ENOUGH:
         return False
@@ -325,11 +334,11 @@ def is_groupthink(debate: Debate) -> bool:
 
 
 def hides_dissent(debate: Debate, attacks: Iterable[Link]) -> bool:
-    """Whether nobody of those who hold another position in private attacks the one that most stand for in public."""
-    public, last = find_public_positions(debate), list_last_ballots(debate)
+    """Whether nobody who holds another position in private attacks the one that most defend in public."""
+    public, ballots = find_public_positions(debate), list_last_ballots(debate)
     counts = Counter(public.values()).most_common(1)
     leader, supporters = counts[0]
-    dissenting = {name for name, ballot in last.items() if ballot.choice not in ("", leader)}
+    dissenting = {name for name, ballot in ballots.items() if ballot.choice not in ("", leader)}
     silent = {name for name in dissenting if public[name] == leader}
     spoke = {attack.source.seat for attack in attacks if public.get(attack.target.seat) == leader}
     return supporters > 1 and bool(silent) and not (silent & spoke)
@@ -351,16 +360,12 @@ FOR_ADVOCATES = "not computed: advocates do not change their mind in public"
 def describe_counts(debate: Debate, signal: Signal) -> str:
     """What a signal counted, or why it is not computed."""
     if signal.value:
-        counted = f"{signal.part} of {signal.whole} {UNITS[signal.name]}"
-        return (
-            f"{counted}, {count_voices(signal)} independent voices"
-            if signal.name == "dependence"
-            else counted
-        )
+        count = f"{signal.part} of {signal.whole} {UNITS[signal.name]}"
+        return f"{count}, {count_voices(signal)} independent voices" if signal.name == "dependence" else count
     is_advocates = signal.name in OF_CHANGED_MINDS and not may_change_in_public(debate)
     return FOR_ADVOCATES if is_advocates else NOT_COMPUTED
 
 
 def count_voices(dependence: Signal) -> str:
-    """How many independent voices the debaters amount to, as judges are counted: as a number with one digit."""
+    """How many independent voices the debaters are worth, counted as for judges, with one digit."""
     return f"{float(dependence.whole / (1 + (dependence.whole - 1) * Fraction(dependence.value))):.1f}"

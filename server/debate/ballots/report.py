@@ -1,7 +1,7 @@
-"""What private ballots say: before the talk, after it, who moved, and whether the answer is another one."""
+"""What private ballots say: before the talk, after it, who moved, and whether the answer changed."""
 
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,17 +9,17 @@ from server.debate.arguments.points import format_id
 from server.debate.ballots.challenges import describe_alert
 from server.debate.ballots.convergence import measure_movement
 from server.debate.facts.answers import Measured
-from server.debate.facts.beliefs import Alerted, Citation, Share, TalkSkipped, build_shares, find_choice
+from server.debate.facts.beliefs import Alerted, Citation, Share, build_shares, find_choice
 from server.debate.facts.events import Balloted, BallotEvent
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
 
 MOVED_AT_ALL = Fraction(1, 100)
-"""Movement from which a voter is named: less is the rounding of its own figures."""
+"""Smaller movements are the rounding of a voter's own figures."""
 
 MOST_LISTED = 12
-"""Voters and positions that a verdict lists; views of rounds have all."""
+"""Voters and positions in a verdict; views of rounds list all."""
 
 
 class Beliefs(BaseModel):
@@ -35,26 +35,26 @@ class Beliefs(BaseModel):
 
 
 def find_blind_ballots(debate: Debate) -> dict[str, Balloted]:
-    """The ballots of the debaters from before the talk, by seat; none where their stances have changed since."""
+    """The debaters' ballots from before the talk, by seat; {} if their stances have changed since."""
     if debate.setup.forked_restanced:
         return {}
-    first = min(debate.talk_rounds, default=debate.round + 1)
-    cast = [b for b in debate.ballots if b.wave == "blind" or (b.wave == "vote" and b.round < first)]
+    first_round = min(debate.talk_rounds, default=debate.round + 1)
+    cast = [b for b in debate.ballots if b.wave == "blind" or (b.wave == "vote" and b.round < first_round)]
     return {b.seat: b for b in cast if b.seat in debate.names and b.informative}
 
 
 def find_last_ballots(debate: Debate) -> dict[str, Balloted]:
-    """The last ballots of the debaters from after the beginning of the talk, by seat."""
-    first = min(debate.talk_rounds, default=debate.round + 1)
-    cast = [b for b in debate.ballots if b.wave != "blind" and b.round >= first]
-    ordered = sorted(cast, key=lambda b: b.round)
-    return {b.seat: b for b in ordered if b.seat in debate.names and b.informative}
+    """The debaters' last ballots once the talk has begun, by seat."""
+    first_round = min(debate.talk_rounds, default=debate.round + 1)
+    cast = [b for b in debate.ballots if b.wave != "blind" and b.round >= first_round]
+    in_order = sorted(cast, key=lambda b: b.round)
+    return {b.seat: b for b in in_order if b.seat in debate.names and b.informative}
 
 
 def build_beliefs(debate: Debate) -> Beliefs:
     before, after = find_blind_ballots(debate), find_last_ballots(debate)
-    both = [name for name in debate.names if name in before and name in after]
-    moved = [name for name in both if measure_movement(before[name], after[name]) >= MOVED_AT_ALL]
+    repeat_voters = [name for name in debate.names if name in before and name in after]
+    moved = [name for name in repeat_voters if measure_movement(before[name], after[name]) >= MOVED_AT_ALL]
     private = [name for name in debate.names if name in after and after[name].choice not in ("", name)]
     return Beliefs(
         before=list_shares(debate, before),
@@ -66,17 +66,31 @@ def build_beliefs(debate: Debate) -> Beliefs:
 
 
 def compare_answers(debate: Debate, before: dict[str, Balloted], after: dict[str, Balloted]) -> str:
-    """Whether the position that all voters together hold most likely is another one; "" where that is not known."""
+    """Whether the position that all voters together hold likeliest has changed; "" where that is unknown."""
     if not (before and after):
         return ""
     return "no" if find_choice(pool(debate, before)) == find_choice(pool(debate, after)) else "yes"
 
 
+def list_disagreements(debate: Debate, ahead: str) -> list[str]:
+    """The side that the debaters' models hold likelier in private, where that is another than the one ahead."""
+    waves = {"before": find_blind_ballots(debate), "after": find_last_ballots(debate)}
+    times: dict[str, list[str]] = {}
+    for when, ballots in waves.items():
+        choice = find_choice(pool(debate, ballots)) if ballots else ""
+        if ahead and choice not in ("", ahead):
+            times.setdefault(choice, []).append(when)
+    return [
+        f"In private, {' and '.join(when)} the talk, the debaters' models thought {choice}'s position the likeliest."
+        for choice, when in times.items()
+    ]
+
+
 def pool(debate: Debate, ballots: dict[str, Balloted]) -> tuple[Share, ...]:
-    """The mean of all debaters' beliefs. Who gave no ballot holds everything equally likely."""
+    """The mean of all debaters' beliefs. A debater without a ballot counts as holding everything equally likely."""
     names = (*debate.names, "")
-    silent = Fraction(len(debate.names) - len(ballots), len(names))
-    amounts = dict.fromkeys(names, silent)
+    uniform_share = Fraction(len(debate.names) - len(ballots), len(names))
+    amounts = dict.fromkeys(names, uniform_share)
     for ballot in ballots.values():
         for share in ballot.beliefs:
             amounts[share.name] += share.value
@@ -84,19 +98,19 @@ def pool(debate: Debate, ballots: dict[str, Balloted]) -> tuple[Share, ...]:
 
 
 def list_shares(debate: Debate, ballots: dict[str, Balloted]) -> list[str]:
-    """The pooled belief in each position and whose choice it is, the likeliest first; [] without ballots."""
+    """The pooled belief in each position and the votes for it, the likeliest first; [] without ballots."""
     if not ballots:
         return []
     choices = [ballot.choice for ballot in ballots.values()]
-    ranked = sorted(pool(debate, ballots), key=lambda share: -share.value)
+    by_belief = sorted(pool(debate, ballots), key=lambda share: -share.value)
     return [
         f"{share.name or 'none'} {float(share.value):.2f} ({format_count(choices.count(share.name), 'vote')})"
-        for share in ranked[:MOST_LISTED]
+        for share in by_belief[:MOST_LISTED]
     ]
 
 
 def describe_move(before: Balloted, after: Balloted) -> str:
-    """From where to where a voter moved, by how much, and what moved it."""
+    """From where to where a voter moved, how far, and why."""
     by = f"{float(measure_movement(before, after)):.2f}"
     cause = describe_cause(before, after)
     where = f"from {describe_side(before.choice)} to {describe_side(after.choice)}"
@@ -106,7 +120,7 @@ def describe_move(before: Balloted, after: Balloted) -> str:
 
 
 def describe_cause(before: Balloted, after: Balloted) -> str:
-    """What moved a voter, as it says; or that another model answered."""
+    """What moved a voter, in its own words; or that another model answered."""
     if before.usage.model != after.usage.model:
         return f"another model: {after.usage.model}"
     return describe_citation(after.moved_by) if after.moved_by else ""
@@ -131,35 +145,35 @@ def describe_ballot(ballot: Balloted) -> str:
     )
 
 
-def describe_measured(measured: Measured) -> str:
+def describe_measurement(measurement: Measured) -> str:
     """How alike the positions of voters are, pair by pair."""
-    pairs = (f"{pair.one} and {pair.other} {pair.value}" for pair in measured.similarities)
-    return f"Similarity of what all hold in private, by {measured.usage.model}: {', '.join(pairs)}."
+    pairs = (f"{pair.one} and {pair.other} {pair.value}" for pair in measurement.similarities)
+    return f"Similarity of what all hold in private, by {measurement.usage.model}: {', '.join(pairs)}."
 
 
 def describe_ballot_event(debate: Debate, event: BallotEvent) -> str:
-    """That a talk is skipped, or may end, because of ballots, with the figures."""
+    """The fact that ballots end the talk, or say that agreement may be hollow, in a sentence with the figures."""
     if isinstance(event, Alerted):
         return describe_alert(event)
     percent = f"{float(Fraction(event.belief) * 100):.0f}%"
-    if isinstance(event, TalkSkipped):
-        families = ", ".join(event.families)
-        return f"The blind ballots agree on {event.choice} ({percent}; {families}): the talk is skipped."
-    if event.why == "alike":
-        measured = f" (similarity {event.similarity} or more)" if event.similarity else ""
-        why = f"all choose {event.leader} in private, and hold it alike by the {event.by}{measured}"
-    elif event.why == "sure":
-        why = f"all together hold {event.leader} likely at {percent}, and nobody names an open point"
-    else:
-        why = f"no voter moved by more than {event.movement}, and nobody names anything new"
-    ends = "The talk ends" if debate.setup.stop == "on" else "The talk could have ended"
+    match event.why:
+        case "alike":
+            similarity = f" (similarity {event.similarity} or more)" if event.similarity else ""
+            why = f"all choose {event.leader} in private, and hold it alike by the {event.by}{similarity}"
+        case "sure":
+            why = f"all together hold {event.leader} likely at {percent}, and nobody names an open point"
+        case "unmoved":
+            why = f"no voter moved by more than {event.movement}, and nobody names anything new"
+        case _:
+            assert_never(event.why)
+    ends = "The talk ends" if debate.setup.stop == "on" else "The block ends"
     return f"{ends} after round {event.round}: {why}."
 
 
-def list_belief_lines(beliefs: Beliefs) -> list[str]:
-    """The private ballots in lines; [] without any."""
+def list_belief_lines(beliefs: Beliefs, between: str = "the talk") -> list[str]:
+    """What was held before and after something, in lines; [] where nothing is known."""
     lines = [
-        f"{when} the talk: {'; '.join(shares)}"
+        f"{when} {between}: {'; '.join(shares)}"
         for when, shares in (("before", beliefs.before), ("after", beliefs.after))
         if shares
     ]

@@ -1,11 +1,11 @@
-"""The baseline: what a vote of blind ballots finds for the tokens that the debate took.
+"""The baseline: what a vote of blind ballots finds for the tokens that the debate used.
 
-After the verdict the debaters' models are asked again and again as if nobody had spoken, until as many tokens are
-spent as the debate took. For many questions such a vote is as good as a debate (Choi et al. 2025, arXiv 2508.17536):
-whether this debate was worth its price can be seen beside it.
+After the verdict the debaters' models are asked again and again as if nobody had spoken, until they have used as many
+tokens as the debate. For many questions such a vote is as good as a debate (Choi et al. 2025, arXiv 2508.17536). So
+readers can see whether this debate was worth its price.
 
-    first wave    a sample of each debater's model
-    each later    as many more as the tokens left pay for by the mean of those before, at most tripling their number
+        first wave    one sample of each debater's model
+        each later    as many more as the tokens left allow at the mean cost so far, at most tripling their number
 """
 
 from collections import Counter
@@ -21,18 +21,18 @@ from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
 
 MOST_SAMPLES = 500
-"""Samples of a baseline, whatever the debate took."""
+"""Samples of a baseline, however many tokens the debate used."""
 
 MOST_LISTED = 12
-"""Positions whose votes are told."""
+"""Positions whose votes are listed."""
 
 MOST_GROWTH = 3
-"""How often a wave may multiply the number of samples: the size of a ballot is known from few at first."""
+"""How much a wave may multiply the number of samples: the first ones say little about the cost of a ballot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A vote of blind ballots for the price of the debate."""
+    """A vote of blind ballots for as many tokens as the debate used."""
 
     samples: int
     tokens: int
@@ -42,32 +42,34 @@ class Baseline:
 
 
 def count_samples(costs: Sequence[int | None], voters: int, budget: int) -> int:
-    """How many samples are asked for, as far as that is known.
+    """How many samples to ask for, as far as that is known.
 
-    `costs`: tokens of each sample in order, None while it is awaited. It depends on whole waves alone, and so on no
-    order of arrival. Tokens spent are as close to the budget as a sample allows.
+    `costs`: tokens of each sample in order, None while it is awaited. Only whole waves count, so the order of
+    arrival does not matter. The tokens used come as close to the budget as a sample allows.
     """
     count = min(voters, MOST_SAMPLES)
     while 0 < count <= len(costs):
-        known = [cost for cost in costs[:count] if cost is not None]
-        spent = sum(known)
-        if len(known) < count or not spent:
+        known_costs = [cost for cost in costs[:count] if cost is not None]
+        tokens = sum(known_costs)
+        if len(known_costs) < count or not tokens:
             break
-        more = (2 * (budget - spent) * count + spent) // (2 * spent)  # rounded to the nearest
-        following = min(count + more, count * MOST_GROWTH, MOST_SAMPLES)
-        if following <= count:
+        affordable = (2 * (budget - tokens) * count + tokens) // (2 * tokens)  # rounded to the nearest
+        next_count = min(count + affordable, count * MOST_GROWTH, MOST_SAMPLES)
+        if next_count <= count:
             break
-        count = following
+        count = next_count
     return count
 
 
 def count_usage(usages: Iterable[Usage | None]) -> int:
-    """Tokens read and written, also in another debate; an answer whose tokens were not counted is one."""
-    return sum(max(used.input_tokens + used.output_tokens + used.reused_tokens, 1) for used in usages if used)
+    """Tokens read and written, reused ones included; an answer whose tokens were not counted counts as one."""
+    return sum(
+        max(usage.input_tokens + usage.output_tokens + usage.reused_tokens, 1) for usage in usages if usage
+    )
 
 
 def count_debate_tokens(debate: Debate) -> int:
-    """Tokens of all of the debate but its baseline, those of inherited rounds included."""
+    """Tokens of the whole debate without its baseline; those of inherited rounds included."""
     facts = (*debate.answers, *debate.research, *debate.failures)
     return count_usage(fact.usage for fact in facts if fact.slot_index < SAMPLE_BALLOT)
 
@@ -84,11 +86,11 @@ def list_samples(debate: Debate) -> list[Balloted]:
     return sorted(counting, key=lambda sample: (sample.slot_index, names.index(sample.seat)))
 
 
-def find_plurality(ballots: Iterable[Balloted]) -> tuple[str, ...]:
+def list_leaders(ballots: Iterable[Balloted]) -> tuple[str, ...]:
     """The positions that most ballots choose, several in a tie; () where none chooses any."""
     votes = Counter(ballot.choice for ballot in ballots if ballot.choice)
-    most = max(votes.values(), default=0)
-    return tuple(sorted(choice for choice, count in votes.items() if count == most))
+    highest = max(votes.values(), default=0)
+    return tuple(sorted(choice for choice, count in votes.items() if count == highest))
 
 
 def pool_samples(debate: Debate, ballots: Sequence[Balloted]) -> tuple[Share, ...]:
@@ -106,8 +108,8 @@ def build_baseline(debate: Debate) -> Baseline | None:
     if not samples:
         return None
     votes = Counter(sample.choice for sample in samples)
-    ahead = find_plurality(samples)
-    choice = ahead[0] if len(ahead) == 1 else ""
+    leaders = list_leaders(samples)
+    choice = leaders[0] if len(leaders) == 1 else ""
     return Baseline(
         samples=len(samples),
         tokens=count_baseline_tokens(debate),
@@ -118,14 +120,16 @@ def build_baseline(debate: Debate) -> Baseline | None:
 
 
 def describe_baseline(debate: Debate) -> str:
-    """The vote in a sentence, its price, and whether it agrees with the verdict; "" where there is none."""
-    found = build_baseline(debate)
-    if found is None:
+    """The vote in a sentence, its price, and whether it agrees with the verdict; "" without samples."""
+    baseline = build_baseline(debate)
+    if baseline is None:
         return ""
     winner = debate.verdict.winner if debate.verdict else ""
-    ahead = f"{found.choice} is ahead" if found.choice else "a tie"
-    if found.choice and winner:
-        ahead += ", as in the verdict" if found.choice == winner else ", unlike the verdict"
-    votes = [f"{name or 'none'} {count}" for name, count in found.votes.items()][:MOST_LISTED]
-    price = f"{found.tokens:,} tokens (the debate took {found.debate_tokens:,})"
-    return f"{format_count(found.samples, 'blind ballot')} for {price}: {ahead}. Votes: {', '.join(votes)}."
+    ahead = f"{baseline.choice} is ahead" if baseline.choice else "a tie"
+    if baseline.choice and winner:
+        ahead += ", as in the verdict" if baseline.choice == winner else ", unlike the verdict"
+    votes = [f"{name or 'none'} {count}" for name, count in baseline.votes.items()][:MOST_LISTED]
+    price = f"{baseline.tokens:,} tokens (the debate took {baseline.debate_tokens:,})"
+    return (
+        f"{format_count(baseline.samples, 'blind ballot')} for {price}: {ahead}. Votes: {', '.join(votes)}."
+    )

@@ -1,8 +1,8 @@
-"""Whether voters hold alike what they hold: by embeddings of their positions, else by what the analyst reads in turns.
+"""Whether voters hold the same position: by embeddings of their positions, else by the analyst's reading of turns.
 
 Positions are compared only where all choose the same and name the same numbers: the embedding of a sentence is close to
-that of its negation, and to that of the same sentence with another number. The positions of different seats after one
-round are compared, never those of one seat after different rounds, which would measure how it reworded itself.
+that of its negation, and to that of the same sentence with another number. Positions of different seats after the same
+round are compared, never those of one seat after different rounds: that would measure how it reworded itself.
 """
 
 import math
@@ -12,8 +12,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Literal, NamedTuple
 
-from server.debate.arguments.extraction import find_same_seats
-from server.debate.facts.answers import Embedded, Measured, Similarity, Usage, build_embedding_key
+from server.debate.facts.answers import Embedded, Extracted, Measured, Similarity, Usage, build_embedding_key
 from server.debate.facts.beliefs import format_share
 from server.debate.facts.events import Balloted
 from server.debate.state.debate import Debate
@@ -26,16 +25,16 @@ _NUMBER = re.compile(r"\d+(?:[.,'\u2019\u00a0\u202f]\d+)*")
 
 
 class Likeness(NamedTuple):
-    """That the positions of all voters are alike: by which method, and the similarity of the two that differ most."""
+    """The finding that all positions are alike: by which method, and the similarity of the two that differ most."""
 
     by: Literal["embeddings", "analyst"]
     similarity: str = ""  # "" where it was not measured
 
 
 def list_round_ballots(debate: Debate) -> list[Balloted]:
-    """What each debater holds in private after this round, in order; [] unless all say what means anything."""
-    last = {b.seat: b for b in debate.round_ballots(debate.round) if b.wave == "round" and b.informative}
-    return [last[name] for name in debate.names] if len(last) == len(debate.names) else []
+    """Each debater's ballot after this round, in order; [] unless all gave an informative one."""
+    ballots = {b.seat: b for b in debate.round_ballots(debate.round) if b.wave == "round" and b.informative}
+    return [ballots[name] for name in debate.names] if len(ballots) == len(debate.names) else []
 
 
 def choose_alike(ballots: Sequence[Balloted]) -> bool:
@@ -43,26 +42,30 @@ def choose_alike(ballots: Sequence[Balloted]) -> bool:
     return len(choices) == 1 and "" not in choices
 
 
-def find_numbers(text: str) -> frozenset[str]:
-    """The numbers that a text writes in digits, without separators of thousands."""
+def extract_numbers(text: str) -> frozenset[str]:
+    """The numbers that a text writes in digits, without thousands separators."""
     return frozenset(
-        re.sub(r"[,'\u2019\u00a0\u202f](?=\d{3}\b)", "", found) for found in _NUMBER.findall(text)
+        re.sub(r"[,'\u2019\u00a0\u202f](?=\d{3}\b)", "", number) for number in _NUMBER.findall(text)
     )
 
 
-def compute_cosine(one: Sequence[float], other: Sequence[float]) -> float:
+def compute_cosine(vector: Sequence[float], other: Sequence[float]) -> float:
     """The cosine of the angle between two vectors, neither of which is zero."""
-    return sum(a * b for a, b in zip(one, other, strict=True)) / (math.hypot(*one) * math.hypot(*other))
+    return sum(a * b for a, b in zip(vector, other, strict=True)) / (math.hypot(*vector) * math.hypot(*other))
 
 
-def build_measured(
+def build_measurement(
     debate: Debate, seen: int, ballots: Sequence[Balloted], vectors: Sequence[Sequence[float]], usage: Usage
 ) -> Measured:
     """How alike positions are, by a vector for each. `ballots`: those of the version `seen`."""
     pairs = combinations(zip(ballots, vectors, strict=True), 2)
     similarities = (
-        Similarity(one=one.seat, other=other.seat, value=format_cosine(compute_cosine(first, second)))
-        for (one, first), (other, second) in pairs
+        Similarity(
+            one=ballot.seat,
+            other=other_ballot.seat,
+            value=format_cosine(compute_cosine(vector, other_vector)),
+        )
+        for (ballot, vector), (other_ballot, other_vector) in pairs
     )
     return Measured(
         round=debate.round,
@@ -84,7 +87,7 @@ def list_keys(debate: Debate, ballots: Sequence[Balloted]) -> tuple[Embedded, ..
 
 
 def find_measurement_problem(debate: Debate, event: Measured) -> str:
-    """Why positions cannot be measured so; "" where they are those of this round, each pair once."""
+    """Why a measurement is wrong; "" where it compares the positions of this round, each pair once."""
     ballots = list_round_ballots(debate)
     if event.positions != list_keys(debate, ballots):
         return "these are not the positions of this round"
@@ -100,21 +103,38 @@ def find_likeness(debate: Debate) -> Likeness | None:
         return None
     if debate.setup.meter is None:
         return Likeness("analyst") if are_connected(debate) else None
-    if len({find_numbers(ballot.position) for ballot in ballots}) > 1:
+    if len({extract_numbers(ballot.position) for ballot in ballots}) > 1:
         return None
     keys = list_keys(debate, ballots)
-    measured = next(
-        (one for one in debate.measurements if (one.round, one.positions) == (debate.round, keys)), None
+    measurement = next(
+        (
+            measurement_so_far
+            for measurement_so_far in debate.measurements
+            if (measurement_so_far.round, measurement_so_far.positions) == (debate.round, keys)
+        ),
+        None,
     )
-    if measured is None:
+    if measurement is None:
         return None
-    lowest = min(Fraction(pair.value) for pair in measured.similarities)
+    lowest = min(Fraction(pair.value) for pair in measurement.similarities)
     return Likeness("embeddings", format_share(lowest)) if lowest >= SIMILAR else None
 
 
 def are_connected(debate: Debate) -> bool:
-    """Whether the pairs of debaters who made the same point in this round connect all debaters, directly or not."""
-    pairs, reached = find_same_seats(debate, debate.round), {debate.names[0]}
-    while more := {seat for pair in pairs if pair & reached for seat in pair} - reached:
-        reached |= more
-    return reached >= {*debate.names}
+    """Whether the pairs of debaters who made the same point in this round connect all debaters, even indirectly."""
+    pairs, connected_seats = list_agreeing_pairs(debate, debate.round), {debate.names[0]}
+    while new_seats := {seat for pair in pairs if pair & connected_seats for seat in pair} - connected_seats:
+        connected_seats |= new_seats
+    return connected_seats >= {*debate.names}
+
+
+def list_agreeing_pairs(debate: Debate, round_number: int) -> frozenset[frozenset[str]]:
+    """The pairs of debaters who made the same point in this round, as the analyst reads it."""
+    pairs = (
+        (claim.said.seat, target)
+        for reading in debate.find_readings(Extracted)
+        if reading.round == round_number
+        for claim in reading.claims
+        for target in claim.same_as
+    )
+    return frozenset(frozenset((seat, target.seat)) for seat, target in pairs if target.round == round_number)

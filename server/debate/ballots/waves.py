@@ -1,13 +1,13 @@
 """Private ballots: who is asked for one, and when.
 
-The debaters' models say in private what they hold to be right: blind before any talk, after rounds of it where
-that is wanted, and after the talk, together with whoever decides. Where the phases have a vote of the debaters
-there, that vote takes the place of the ballot. What the ballots say decides nothing.
+The debaters' models say in private what they hold to be right: blind before any talk, after its rounds where an option
+wants that, and after the talk, together with whoever decides. Where the phases have a vote of the debaters there, it
+replaces the ballot. The ballots decide nothing.
 
-    round 1      [blind ballots of all] and then, or at the same time where nobody has to wait, its turns
-    each round   its turns, then [ballots of all], unless the talk ends with it as planned
-    after it     [ballots of all, judges], or a phase of its own where no other comes after the talk
-    at the end   [samples of the baseline], as `samples` counts them
+        round 1      [blind ballots of all], then its turns, or both at once where nobody has to wait
+        each round   its turns, then [ballots of all], unless the talk ends with it as planned
+        after it     [ballots of all, judges], or a phase of its own if no other follows the talk
+        at the end   [samples of the baseline], counted in `samples`
 """
 
 from server.debate.facts.beliefs import Wave
@@ -16,11 +16,11 @@ from server.debate.facts.setup.phases import Phase, count_passes, find_block
 from server.debate.state.debate import Debate
 
 BLIND_BALLOT, LATER_BALLOT, SAMPLE_BALLOT = 100, 101, 200
-"""Slot indexes of private ballots: above those of any other answer of a debater in a round. Those of samples begin with
+"""Slot indexes of private ballots, above those of all other answers of a debater in a round. Samples count up from
 the last."""
 
 MIN_ROUNDS = 2
-"""Rounds of talk before it may end by what ballots say."""
+"""Rounds of talk before ballots may end it."""
 
 
 def is_private_ballot(slot_index: int) -> bool:
@@ -32,7 +32,7 @@ def is_blind_ballot(slot_index: int) -> bool:
     return slot_index == BLIND_BALLOT or slot_index >= SAMPLE_BALLOT
 
 
-def find_wave(debate: Debate, slot_index: int) -> Wave:
+def name_wave(debate: Debate, slot_index: int) -> Wave:
     """The wave of a ballot of this round."""
     if slot_index == BLIND_BALLOT:
         return "blind"
@@ -48,14 +48,14 @@ def is_debaters_vote(phase: Phase) -> bool:
 
 
 def list_blind_voters(debate: Debate) -> tuple[str, ...]:
-    """The debaters who are asked before anybody speaks: in round 1, unless that is a vote of theirs."""
+    """The debaters who are asked before anybody speaks: in round 1, unless it is a vote of theirs."""
     phase = debate.phase
     is_due = debate.setup.ballots != "none" and debate.round == 1 and phase is not None
     return debate.names if is_due and phase and not is_debaters_vote(phase) else ()
 
 
 def list_later_voters(debate: Debate) -> tuple[str, ...]:
-    """The debaters who are asked after the turns of this round, or, where the talk is over, with those who decide."""
+    """The debaters who are asked after the turns of this round; after the talk, together with those who decide."""
     phase = debate.phase
     if debate.setup.ballots == "none" or phase is None:
         return ()
@@ -63,46 +63,53 @@ def list_later_voters(debate: Debate) -> tuple[str, ...]:
         return debate.names if asks_after_round(debate) else ()
     if not (phase.is_private or is_final_wave_due(debate)):
         return ()
-    given = find_given_after_round(debate)
-    return tuple(name for name in debate.names if name not in given)
+    voters = list_voters_after_round(debate)
+    return tuple(name for name in debate.names if name not in voters)
 
 
 def has_last_ballots(debate: Debate) -> bool:
     """Whether everybody has been asked after the last round of talk."""
-    return find_given_after_round(debate) >= set(debate.names)
+    return list_voters_after_round(debate) >= set(debate.names)
 
 
-def find_given_after_round(debate: Debate) -> set[str]:
-    """Whose ballots after the last round of talk hold: those that had read a turn that was retracted do not."""
-    last = max(debate.talk_rounds, default=0)
+def list_voters_after_round(debate: Debate) -> set[str]:
+    """Whose ballots after the last round of talk count: not those that had read a turn that was retracted."""
+    last_round = max(debate.talk_rounds, default=0)
     return {
         ballot.seat
         for ballot in debate.ballots
-        if (ballot.wave, ballot.round) == ("round", last) and ballot.seen >= debate.retracted_at
+        if (ballot.wave, ballot.round) == ("round", last_round) and ballot.seen >= debate.retracted_at
     }
+
+
+def may_converge(setup: Opened) -> bool:
+    """Whether ballots after rounds may end the talk, or a block of phases."""
+    return setup.stop == "on" or any(
+        phase.block and phase.block.until == "convergence" for phase in setup.phases
+    )
 
 
 def asks_after_round(debate: Debate) -> bool:
     """Whether ballots follow the turns of the round of talk under way.
 
-    Not after the last one that is planned, unless what they say may bring a challenge or end a block of phases.
+    Not after the last planned round, unless ballots may bring a challenge or end a block of phases.
     """
     setup = debate.setup
     ends_by_ballots = setup.stop == "on" and debate.talk_round_count >= MIN_ROUNDS
     is_wanted = (setup.ballots == "rounds" or ends_by_ballots) and not is_last_planned(debate)
     phase = debate.phase
     ends_block = phase is not None and phase.block is not None and phase.block.until == "convergence"
-    return is_wanted or ends_block or setup.challenges.mode == "challenge"
+    return is_wanted or ends_block or setup.challenges == "challenge"
 
 
 def is_last_planned(debate: Debate) -> bool:
-    """Whether no round of talk is planned after the one under way."""
+    """Whether no other round of talk is planned after this one."""
     phases, phase = debate.setup.phases, debate.phase
     assert phase is not None
     if debate.talk_round_count >= debate.max_rounds or 0 < debate.max_turns <= len(debate.turns):
         return True
-    more = any(later.is_talk for later in phases[phases.index(phase) + 1 :])
-    return not (more or phase.repeats or find_block(phases, phase))
+    has_later_talk = any(later.is_talk for later in phases[phases.index(phase) + 1 :])
+    return not (has_later_talk or phase.repeats or find_block(phases, phase))
 
 
 def is_final_wave_due(debate: Debate) -> bool:
@@ -115,28 +122,28 @@ def is_final_wave_due(debate: Debate) -> bool:
 
 
 def joins_final_wave(setup: Opened) -> bool:
-    """Whether the last ballots are asked for with those who decide: not in a phase of their own, or by a vote."""
-    last = max(index for index, phase in enumerate(setup.phases) if phase.is_talk)
-    later = setup.phases[last + 1 :]
+    """Whether the last ballots are asked for together with the judges: not in a phase of their own, or by a vote."""
+    last_talk = max((index for index, phase in enumerate(setup.phases) if phase.is_talk), default=-1)
+    later = setup.phases[last_talk + 1 :]
     apart = any(phase.is_private or is_debaters_vote(phase) for phase in later)
-    is_asked = setup.ballots != "none" and setup.challenges.mode != "challenge"
+    is_asked = setup.ballots != "none" and setup.challenges != "challenge"
     return is_asked and bool(later) and not apart
 
 
 def count_waves(debate: Debate) -> int:
-    """How often every debater is asked in private, if the talk does not end early; without phases of their own."""
+    """How often each debater is asked in private if the talk does not end early; phases of ballots not included."""
     setup = debate.setup
     if setup.ballots == "none":
         return 0
-    between = debate.max_rounds - 1 if setup.ballots == "rounds" else 0
+    waves_between = debate.max_rounds - 1 if setup.ballots == "rounds" else 0
     if setup.stop == "on":
-        between = max(between, debate.max_rounds - MIN_ROUNDS)
+        waves_between = max(waves_between, debate.max_rounds - MIN_ROUNDS)
     blocks = (p.block for p in setup.phases if p.block and p.block.until == "convergence")
-    between = max(between, sum(block.limit for block in blocks))
+    waves_between = max(waves_between, sum(block.limit for block in blocks))
     blind = not is_debaters_vote(setup.phases[0])
-    if setup.challenges.mode == "challenge":
+    if setup.challenges == "challenge":
         return blind + debate.max_rounds
-    return blind + max(between, 0) + joins_final_wave(setup)
+    return blind + max(waves_between, 0) + joins_final_wave(setup)
 
 
 def is_talk_over(debate: Debate) -> bool:
@@ -144,12 +151,10 @@ def is_talk_over(debate: Debate) -> bool:
     phase = debate.phase
     if phase is None:
         return False
+    if phase.is_advice:
+        return debate.is_concluding
     phases = debate.setup.phases
-    over = (
-        debate.is_concluding
-        or debate.skipped is not None
-        or (bool(debate.rounds[-1].because) and not phase.is_talk)
-    )
-    held = sum(entered.phase == phase.name for entered in debate.rounds)
-    repeats = held < count_passes(phases, phase)
-    return over or not (repeats or any(later.is_talk for later in phases[phases.index(phase) :]))
+    is_over = debate.is_concluding or (bool(debate.rounds[-1].because) and not phase.is_talk)
+    passes = sum(entry.phase == phase.name for entry in debate.rounds)
+    repeats = passes < count_passes(phases, phase)
+    return is_over or not (repeats or any(later.is_talk for later in phases[phases.index(phase) :]))

@@ -1,1 +1,1 @@
-"""What callers request: opening a debate, interventions, submitted turns, forks, imports."""
+"""What callers request: new debates, interventions, submitted turns, forks, imports."""

@@ -1,4 +1,4 @@
-"""Types of arguments: what clients may send for them, and how it is read; some send JSON as text, or one for a list."""
+"""Types of arguments: what clients may send, and how it is read. Some send JSON as text, or one item for a list."""
 
 import json
 import re
@@ -12,9 +12,9 @@ from server.debate.facts.setup.seats import MAX_PROMPT_LENGTH
 from server.debate.facts.text import clean, normalize_topic
 
 
-def take_one(given: Any) -> Any:
-    """A list of one, where one is given for a list."""
-    return [given] if given and isinstance(given, str | dict) else given
+def take_one(value: Any) -> Any:
+    """A list of one if a single item is given for a list."""
+    return [value] if value and isinstance(value, str | dict) else value
 
 
 LONGEST_ADDRESS = 4096
@@ -38,15 +38,15 @@ Cleaned = Annotated[str, AfterValidator(clean)]
 
 
 def is_address(line: str) -> bool:
-    """Whether a line only says where something lies, be it an item of a list, a link, or behind a label."""
-    bare = _LABEL.sub("", line.strip(_AROUND)).strip(_AROUND)
-    link = _LINK.fullmatch(bare) if len(bare) <= LONGEST_ADDRESS else None
-    bare = link[1].strip(_AROUND) if link else bare
-    return len(bare) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(bare) is not None
+    """Whether a line is only an address; it may be an item of a list, a link, or follow a label."""
+    address = _LABEL.sub("", line.strip(_AROUND)).strip(_AROUND)
+    link = _LINK.fullmatch(address) if len(address) <= LONGEST_ADDRESS else None
+    address = link[1].strip(_AROUND) if link else address
+    return len(address) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(address) is not None
 
 
 def check_is_text(text: str) -> str:
-    """Refuse the address of a document, or several, in the place of its text. Raises ValueError."""
+    """Refuse addresses of documents in place of their text. Raises ValueError."""
     lines = [line for line in text.splitlines() if line.strip(_AROUND)]
     if lines and all(map(is_address, lines)):
         raise ValueError(
@@ -64,6 +64,7 @@ ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whit
 ToolName = Annotated[str, Field(max_length=120)]
 ToolNames = Annotated[list[ToolName], pydantic.BeforeValidator(take_one), Field(max_length=20)]
 TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
+ThinkingTokens = Annotated[int, Field(ge=1, le=128_000)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 Tokens = Annotated[int, Field(ge=1, le=10**12)]
 Rounds = Annotated[int, Field(ge=0, description="0: the format's number")]
@@ -71,20 +72,20 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 def parse_json_text(value: Any) -> Any:
-    """The list, object or null that a text of JSON is; any other value as it is."""
+    """The list, object or null in a JSON text; any other value unchanged."""
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        data = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return value
-    return found if isinstance(found, dict | list | None) else value
+    return data if isinstance(data, dict | list | None) else value
 
 
 def parse_schema_document(value: Any) -> dict[str, Any]:
-    """The object, parsed if it is JSON text. Raises ValueError where it is neither."""
-    found = parse_json_text(value)
-    if not isinstance(found, dict):
+    """The object, parsed from JSON text if necessary. Raises ValueError."""
+    data = parse_json_text(value)
+    if not isinstance(data, dict):
         raise ValueError("must be an object, or one as JSON text")  # noqa: TRY004  (pydantic expects it)
-    return found
+    return data
 
 
 SchemaDocument = Annotated[
@@ -92,11 +93,11 @@ SchemaDocument = Annotated[
     pydantic.BeforeValidator(parse_schema_document),
     pydantic.WithJsonSchema({"type": "string", "description": "JSON Schema of the result"}),
 ]
-"""A JSON Schema. Clients are shown a string, which every client can send; an object is accepted as well."""
+"""A JSON Schema. Clients see a string, because every client can send one; an object is accepted as well."""
 
 
 def check_breakpoint(text: str) -> str:
-    """Its usual form. Raises ValueError."""
+    """Return its usual form. Raises ValueError."""
     return str(Breakpoint.parse(text))
 
 
@@ -109,14 +110,14 @@ Breakpoints = Annotated[
 
 
 def build_pairs(key: str, value: str) -> tuple[pydantic.BeforeValidator, pydantic.WithJsonSchema]:
-    """What makes a mapping of a list of pairs. Clients are shown the list: many refuse objects with free keys."""
+    """Reads a mapping from a list of pairs. Clients see the list: many refuse objects with free keys."""
 
-    def read(given: Any) -> Any:
-        if not isinstance(given, list):
-            return given
+    def read(data: Any) -> Any:
+        if not isinstance(data, list):
+            return data
         shape = f"{{{key}, {value}}}"
         pairs: dict[Any, Any] = {}
-        for pair in given:
+        for pair in data:
             if not (isinstance(pair, dict) and pair.keys() == {key, value} and isinstance(pair[key], str)):
                 raise ValueError(f"must be a list of {shape}")
             if pair[key] in pairs:
@@ -125,8 +126,8 @@ def build_pairs(key: str, value: str) -> tuple[pydantic.BeforeValidator, pydanti
         return pairs
 
     item = {"type": "object", "properties": {name: {"type": "string"} for name in (key, value)}}
-    closed = item | {"required": [key, value], "additionalProperties": False}
-    return pydantic.BeforeValidator(read), pydantic.WithJsonSchema({"type": "array", "items": closed})
+    item_schema = item | {"required": [key, value], "additionalProperties": False}
+    return pydantic.BeforeValidator(read), pydantic.WithJsonSchema({"type": "array", "items": item_schema})
 
 
 Tags = Annotated[

@@ -1,11 +1,10 @@
 """Requests for debates and forks: the arguments that tools, the terminal and scripts fill in."""
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import pydantic
-from pydantic import BaseModel, Field
-from pydantic.fields import FieldInfo
+from pydantic import Field
 
 from server.debate.commands.input_types import (
     BREAKPOINTS_HELP,
@@ -26,6 +25,7 @@ from server.debate.commands.input_types import (
     StanceChanges,
     Tags,
     Text,
+    ThinkingTokens,
     Tokens,
     ToolNames,
     Topic,
@@ -34,58 +34,27 @@ from server.debate.commands.input_types import (
     parse_json_text,
     take_one,
 )
-from server.debate.facts.beliefs import Denominator, RuleKind, VotingMethod
+from server.debate.commands.inputs import Input, OfficerInput
+from server.debate.facts.beliefs import Denominator, RuleKind
 from server.debate.facts.earlier import MemoryChoice
 from server.debate.facts.setup.documents import PublicationDate, Reliability
-from server.debate.facts.setup.limits import Limits
+from server.debate.facts.setup.limits import THINKING_TOKENS, Limits
 from server.debate.facts.setup.options import (
     BallotMode,
     ChallengeMode,
-    ClaimMode,
     EffortLevel,
-    HandoffMode,
-    OnWindow,
     StopMode,
+    ThinkingMode,
 )
 from server.debate.facts.setup.phases import BlockUntil, DebaterTask, Order
 from server.debate.facts.text import clean_line
+from server.debate.seats.registry import SeatOptions
 
 MAX_DOCUMENT_LENGTH = 2_000_000
-TITLE_LENGTH = 60  # of a document that was given without a title
+DEFAULT_FORMAT, FORMAT_WITH_STANCES = "second_opinion", "advocates"
+"""The formats of requests that name none: the second if debaters have stances."""
 
-
-def takes_text(field: FieldInfo) -> bool:
-    """Whether any text is a value of the field, also one that looks like JSON."""
-    return field.annotation is str or Text in get_args(field.annotation)
-
-
-class Input(BaseModel):
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def take_substitutes(cls, given: Any) -> Any:
-        """Take null or "" for an argument left out, and JSON text for a list or an object: some clients do so."""
-        if not isinstance(given, dict):
-            return given
-        taken: dict[Any, Any] = {}
-        for key, text in given.items():
-            field, value = cls.model_fields.get(key), text
-            if field:
-                value = text if takes_text(field) else parse_json_text(text)
-                means_empty = field.is_required() or (takes_text(field) and not field.default)
-                if value is None or (value == "" and not means_empty):
-                    continue
-            taken[key] = value
-        return taken
-
-    @pydantic.field_validator("*", mode="before")
-    @classmethod
-    def check_number(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
-        """Refuse booleans as numbers, which pydantic would accept as 0 and 1."""
-        if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation in (int, float):
-            raise ValueError("must be a number, not a boolean")
-        return value
+TITLE_LENGTH = 60  # for a document without a title
 
 
 class DebaterInput(Input):
@@ -96,13 +65,13 @@ class DebaterInput(Input):
     replaces_task: bool = False
     model: ModelName = ""
     max_turn_tokens: TurnTokens = 0
-    turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
+    turn_timeout: Seconds = 0
     tools: Annotated[ToolNames, Field(description="Research servers")] = []
 
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_text(cls, given: Any) -> Any:
-        """A name, with a stance after a colon; or an object as JSON text."""
+        """Read a text: a name, with a stance after a colon; or an object as JSON text."""
         given = parse_json_text(given)
         if not isinstance(given, str):
             return given
@@ -120,7 +89,7 @@ class DocumentInput(Input):
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_text(cls, given: Any) -> Any:
-        """A text, under the words that it begins with."""
+        """Read a text; it is named after its first words."""
         return {"title": clean_line(given)[:TITLE_LENGTH], "text": given} if isinstance(given, str) else given
 
 
@@ -137,36 +106,14 @@ class JudgesInput(Input):
     replaces_task: bool = False
     quorum: Annotated[int, Field(ge=1, le=9, description="Or it pauses")] = 1
     tools: ToolNames = []
-    reserve: Annotated[ModelNames, Field(max_length=9, description="Asked too if it is contested")] = []
 
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_count_or_models(cls, given: Any) -> Any:
-        """How many, a model, or several."""
+        """Read a number of judges, a model, or several."""
         if (isinstance(given, str) and given.strip().isdecimal()) or type(given) is int:
             return {"count": given}
         return {"models": given} if isinstance(given, str | list) else given
-
-
-class OfficerInput(Input):
-    """A seat that is neither a debater's nor a judge's: the referee, the analyst, the synthesizer."""
-
-    model: ModelName = ""
-    prompt: Text = ""
-    replaces_task: bool = False
-    tools: ToolNames = []
-
-    @pydantic.model_validator(mode="before")
-    @classmethod
-    def take_model(cls, given: Any) -> Any:
-        """A model, or true for any."""
-        if given is True:
-            return {}
-        return {"model": given} if isinstance(given, str) else given
-
-
-class ObserverInput(OfficerInput):
-    shown: Annotated[bool, Field(description="To judges, too")] = False
 
 
 class ModeratorInput(OfficerInput):
@@ -190,7 +137,7 @@ class PhaseInput(Input):
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_name(cls, given: Any) -> Any:
-        """A name alone is a phase without changes."""
+        """Read a name alone as a phase without changes."""
         if isinstance(given, str):
             return {"name": given}
         if not isinstance(given, dict | PhaseInput):
@@ -220,15 +167,14 @@ class BudgetInput(Input):
     max_seconds: Annotated[int, Field(ge=1, le=10**7)] = 0
     round_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
     on_budget: Literal["conclude", "pause"] = "conclude"
+    thinking_tokens: ThinkingTokens = 0
 
 
 class LimitsInput(BudgetInput):
-    turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 120
+    turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 300
     max_turn_tokens: TurnTokens = 0
     max_turn_words: Annotated[int, Field(ge=20, le=2000)] = 180
     max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
-    max_challenges: Annotated[int, Field(ge=1, le=20)] = 2
-    challenge_cooldown: Annotated[int, Field(ge=0, le=20, description="Rounds")] = 1
 
 
 class VotingInput(Input):
@@ -239,13 +185,12 @@ class VotingInput(Input):
     strict: bool = False
     of: Denominator = "seats"
     quorum: Annotated[FractionText, Field(max_length=20, description="For of=cast")] = ""
-    method: VotingMethod = "choice"
     weights: Weights = {}
 
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_kind(cls, given: Any) -> Any:
-        """A kind alone, or a rule as JSON text, as it is typed at a terminal."""
+        """Read a kind alone, or a rule as JSON text, as typed in a terminal."""
         return {"kind": read} if isinstance(read := parse_json_text(given), str) else read
 
 
@@ -265,17 +210,14 @@ class TeamInput(Input):
         return size
 
 
-class OptionsInput(Input):
+class CommonOptions(Input):
     moderator: ModeratorInput | None = None
     judges: JudgesInput | None = None
     team: Annotated[TeamInput | None, Field(description="Chosen by the ledger")] = None
-    referee: Annotated[bool | OfficerInput, Field(description="Audits the rounds")] = False
-    observer: Annotated[bool | ObserverInput, Field(description="Marks rhetoric")] = False
-    claims: Annotated[ClaimMode, Field(description="extracted: by an analyst, each round")] = "asked"
-    analyst: OfficerInput | None = None
     synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result")] = None
     output_schema: SchemaDocument | None = None
     effort: Annotated[EffortLevel | None, Field(description="Presets what is left out here")] = None
+    thinking: ThinkingMode | None = None
     ballots: BallotMode | None = None
     skip_if_agreed: bool = False
     mirror: MirrorChoice = False
@@ -284,34 +226,38 @@ class OptionsInput(Input):
     baseline: Annotated[bool, Field(description="Then a blind vote for as many tokens")] = False
     voting: Annotated[VotingInput | None, Field(description="By which votes are a consensus")] = None
     speaking: Order | None = None
-    handoff: HandoffMode = "structured"
     phases: Annotated[list[PhaseInput], Field(max_length=12, description="Own ones")] = []
-    closing_round: bool = False
     cache: Annotated[Literal["off", "reuse"], Field(description="reuse: same answers, for development")] = (
         "off"
     )
     memory: MemoryChoice = "off"
-    memory_for_judges: Annotated[bool, Field(description="They read it, too")] = False
     quorum: Annotated[int, Field(ge=1, le=26, description="Or it pauses")] = 2
     fallback_models: Annotated[ModelNames, Field(max_length=5, description="On failure")] = []
-    on_window: OnWindow = "refuse"
     pause_when: Annotated[Breakpoints, Field(description=BREAKPOINTS_HELP)] = []
-    # Made with each request: an instance made here would have its validator built at the start.
+    # Created with each request: an instance created here would build its validator at import.
     limits: LimitsInput = Field(default_factory=LimitsInput)
     visibility: VisibilityInput = Field(default_factory=VisibilityInput)
     instructions: Annotated[Text, Field(description="For seats without a prompt")] = ""
     framing: bool = True
-    same_stance: bool = False
+    my_answer: Annotated[Text, Field(description="What you were about to say, to be checked")] = ""
     seed: Seed = 0
     tags: Tags = []
+
+
+RECORDED_OPTIONS = {"cache", "instructions", "quorum", "skip_if_agreed"}
+"""Options that a debate records as they are, in the field of `Opened` with the same name."""
+
+
+class OptionsInput(SeatOptions, CommonOptions):
+    """All options: those of the seats that read rounds stand behind the others."""
 
 
 class DebateRequest(Input):
     """A debate as a caller asks for it; everything but the question can be left out."""
 
     question: Cleaned
-    format: str = "second_opinion"
-    debaters: Annotated[list[DebaterInput], Field(description="Empty: a model names the positions")] = []
+    format: str = ""
+    debaters: Annotated[list[DebaterInput], Field(description="Empty: advisors")] = []
     documents: Annotated[Documents, Field(description="Quoted to all")] = []
     models: Annotated[
         ModelNames, Field(max_length=26, description="For seats in turn; empty: as configured")
@@ -319,6 +265,12 @@ class DebateRequest(Input):
     max_rounds: Rounds = 0
     options: OptionsInput = Field(default_factory=OptionsInput)
     run: Annotated[bool, Field(description="To the verdict")] = False
+
+    @property
+    def chosen_format(self) -> str:
+        """Its format; if it names none, the one for debaters with stances, or the default."""
+        argues = any(debater.stance for debater in self.debaters) or not self.options.framing
+        return self.format or (FORMAT_WITH_STANCES if argues else DEFAULT_FORMAT)
 
 
 class ChangesInput(Input):
@@ -339,4 +291,5 @@ class ChangesInput(Input):
 
 def build_limits(requested: LimitsInput) -> Limits:
     cost = f"{Decimal(str(requested.max_cost_usd)):f}" if requested.max_cost_usd else ""
-    return Limits(**requested.model_dump(include=set(Limits.model_fields)) | {"max_cost_usd": cost})
+    fields = requested.model_dump(include=set(Limits.model_fields)) | {"max_cost_usd": cost}
+    return Limits(**fields | {"thinking_tokens": requested.thinking_tokens or THINKING_TOKENS})

@@ -6,10 +6,11 @@ from server.debate.facts.errors import InvalidRequestError, require, require_len
 from server.debate.facts.events import Event, Failed
 from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import clean
+from server.debate.machine.interpret import interpret
 from server.debate.replies.extract import Reply, normalize_name
-from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.debate import Debate
+from server.debate.state.labels import name_sides
 
 MAX_SUBMISSION_LENGTH = 50_000
 
@@ -25,9 +26,10 @@ def build_submission(debate: Debate, speaker: str, text: str, author: str = "") 
     require_length("The turn has", len(text), MAX_SUBMISSION_LENGTH)
     event = interpret(debate, call, Reply(text, Usage(model=call.model, author=author, cost_usd="0")))
     if isinstance(event, Failed):
-        what = "the private ballot that" if is_private_ballot(call.slot_index) else "what"
-        told = f"This is not {what} {call.seat} was asked for: {event.detail}. Submit it again."
-        raise InvalidRequestError(told)
+        detail = name_sides(debate, event.detail, max(call.reading, 1))
+        subject = "the private ballot that" if is_private_ballot(call.slot_index) else "what"
+        problem = f"This is not {subject} {call.seat} was asked for: {detail}. Submit it again."
+        raise InvalidRequestError(problem)
     return event
 
 
@@ -37,9 +39,9 @@ def find_awaited_call(debate: Debate, speaker: str) -> Call:
     if debate.paused:
         reason = debate.paused.reason.rstrip(". ")
         raise InvalidRequestError(f"The debate is paused: {reason}. Resume it with intervene first.")
-    awaited = [call for call in pending_calls(debate) if call.model in WRITTEN]
-    require(awaited, "No turn of the caller's is awaited now. Call step_round to go on.")
-    found = [call for call in awaited if normalize_name(call.seat) == normalize_name(speaker)]
-    names = ", ".join(dict.fromkeys(call.seat for call in awaited))
-    require(found, f"No turn of {speaker[:60]!r} is awaited. Awaited: {names}.")
-    return found[0]
+    calls = [call for call in pending_calls(debate) if call.model in WRITTEN]
+    require(calls, "No turn of the caller's is awaited now. Call step_round to go on.")
+    calls_of_speaker = [call for call in calls if normalize_name(call.seat) == normalize_name(speaker)]
+    names = ", ".join(dict.fromkeys(call.seat for call in calls))
+    require(calls_of_speaker, f"No turn of {speaker[:60]!r} is awaited. Awaited: {names}.")
+    return calls_of_speaker[0]

@@ -1,1 +1,1 @@
-"""Documents: what debaters quote of them, whether it is there, and where."""
+"""Documents: what debaters quote from them, whether they contain it, and where."""

@@ -1,7 +1,7 @@
-"""How good the evidence of each point is: by rule, from what can be checked, computed, or was declared.
+"""How good the evidence of each point is, by rules: from what can be checked, computed, or was declared.
 
-Five factors, each with its basis. What nothing is known of is `unknown`, and never counts as good. Words such as
-"therefore", numbers and citations outside a quote that was found are no evidence: anybody can write them.
+Five factors, each with its basis. Unknown factors are `unknown`, and never count as good. Words such as "therefore",
+numbers, and citations outside a found quote are no evidence: anybody can write them.
 """
 
 import re
@@ -25,7 +25,7 @@ Level = Literal["LOW", "MEDIUM", "HIGH"]
 
 _HOST = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?([^/:?#]+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]+")  # within a sentence; in languages that write no noun like this
+_NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]+")  # within a sentence; fails where all nouns have capitals
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a point: its quotes, and what is known of them."""
+    """The evidence of a point: its quotes, and what is known about them."""
 
     point: Point
     quotes: tuple[CheckedQuote, ...]
@@ -46,13 +46,13 @@ class Evidence:
 
     @property
     def coverage(self) -> Fraction:
-        """The share of the factors of which anything is known. It is no confidence: nothing here is calibrated."""
+        """The share of known factors. It is not a confidence: nothing here is calibrated."""
         return Fraction(sum(factor.basis != "unknown" for factor in self.factors), len(self.factors))
 
 
 @once
 def weigh_evidence(debate: Debate) -> tuple[Evidence, ...]:
-    """The evidence of every point of the turns that were not retracted, in the order recorded."""
+    """The evidence of every point of turns that were not retracted, in the order recorded."""
     return tuple(
         weigh_point(debate, point, quotes)
         for turn in debate.turns
@@ -62,7 +62,7 @@ def weigh_evidence(debate: Debate) -> tuple[Evidence, ...]:
 
 
 def share_quotes(debate: Debate, turn: Spoke) -> Iterator[tuple[Point, tuple[CheckedQuote, ...]]]:
-    """The points of a turn, each with the quotes that end in it; the first also with those before it."""
+    """The points of a turn, each with the quotes that end in it; the first also gets those before it."""
     points, start = split_turn(debate, turn).points, 0
     quotes = check_quotes(debate, turn.text, turn.seen)
     for point in points:
@@ -72,20 +72,20 @@ def share_quotes(debate: Debate, turn: Spoke) -> Iterator[tuple[Point, tuple[Che
 
 
 def weigh_point(debate: Debate, point: Point, quotes: tuple[CheckedQuote, ...]) -> Evidence:
-    found = [quote for quote in quotes if quote.span]
-    sources = list({quote.source.number: quote.source for quote in found if quote.source}.values())
+    found_quotes = [quote for quote in quotes if quote.span]
+    sources = list({quote.source.number: quote.source for quote in found_quotes if quote.source}.values())
     factors = (
         rate_reliability(sources),
         rate_recency(sources),
         rate_relevance(debate, point),
         rate_corroboration(sources),
-        rate_specificity([quote.quote.text for quote in found]),
+        rate_specificity([quote.quote.text for quote in found_quotes]),
     )
-    return Evidence(point, quotes, find_level(quotes, factors), factors)
+    return Evidence(point, quotes, rate_evidence(quotes, factors), factors)
 
 
-def find_level(quotes: Sequence[CheckedQuote], factors: Iterable[Factor]) -> Level:
-    """LOW without a quote, or with one that was not found; HIGH where all are whole, good, and judged relevant."""
+def rate_evidence(quotes: Sequence[CheckedQuote], factors: Iterable[Factor]) -> Level:
+    """LOW without a quote or if one was not found; HIGH if all are complete, good, and judged relevant."""
     spans = [quote.span for quote in quotes]
     if not spans or None in spans:
         return "LOW"
@@ -97,60 +97,60 @@ def find_level(quotes: Sequence[CheckedQuote], factors: Iterable[Factor]) -> Lev
 
 
 def rate_reliability(sources: Sequence[Source]) -> Factor:
-    """The least that was declared of any of the sources; unknown where nothing was."""
+    """The lowest declared reliability of the sources; unknown if one is not declared."""
     order: tuple[Reliability, ...] = ("low", "medium", "high")
-    declared = [source.reliability for source in sources]
-    if not declared or "unknown" in declared:
+    reliabilities = [source.reliability for source in sources]
+    if not reliabilities or "unknown" in reliabilities:
         return Factor("reliability", "", "unknown")
-    return Factor("reliability", min(declared, key=order.index), "declared")
+    return Factor("reliability", min(reliabilities, key=order.index), "declared")
 
 
 def rate_recency(sources: Sequence[Source]) -> Factor:
-    """When the oldest of the sources was published, as declared; how long ago is left to the reader."""
-    published = [source.published for source in sources]
-    if not published or "" in published:
+    """The declared date of the oldest source; the reader judges its age."""
+    dates = [source.published for source in sources]
+    if not dates or "" in dates:
         return Factor("recency", "", "unknown")
-    return Factor("recency", min(published), "declared")
+    return Factor("recency", min(dates), "declared")
 
 
 def rate_relevance(debate: Debate, point: Point) -> Factor:
-    """Which judges named the point as one that decides, in every reading of theirs; unknown where none did."""
+    """The judges who named the point as decisive in all their readings; unknown without any."""
     readings: dict[str, list[bool]] = {}
-    for judged in debate.judgments:
-        if judged.informative and not hides(debate.setup.hidden_from_client, judged.seat):
-            readings.setdefault(judged.seat, []).append(point.id in judged.cited)
-    named = sorted(judge for judge, cited in readings.items() if all(cited))
+    for judgment in debate.judgments:
+        if judgment.informative and not hides(debate.setup, debate.setup.hidden_from_client, judgment.seat):
+            readings.setdefault(judgment.seat, []).append(point.id in judgment.cited)
+    judges = sorted(judge for judge, flags in readings.items() if all(flags))
     return (
-        Factor("relevance", f"named by {', '.join(named)}", "judged")
-        if named
+        Factor("relevance", f"named by {', '.join(judges)}", "judged")
+        if judges
         else Factor("relevance", "", "unknown")
     )
 
 
 def rate_corroboration(sources: Sequence[Source]) -> Factor:
-    """Whether quotes of another text from another site were found, too. Where texts come from may be unknown."""
+    """Whether quotes from different texts of different sites were found. It is unknown if a text's origin is."""
     if not sources:
         return Factor("corroboration", "", "unknown")
     if len({source.text for source in sources}) == 1:
         return Factor("corroboration", "no", "computed")
-    sites = {find_site(source.url) for source in sources}
+    sites = {extract_site(source.url) for source in sources}
     if "" in sites:
         return Factor("corroboration", "", "unknown")
     return Factor("corroboration", "yes" if len(sites) > 1 else "no", "computed")
 
 
-def find_site(url: str) -> str:
-    """The registrable part of a host, as far as its form tells: example.co.uk of www.example.co.uk; "" without one."""
-    found = _HOST.match(url)
-    labels = found[1].casefold().rstrip(".").split(".") if found else []
-    if not labels or labels[-1].isdigit():  # an address in numbers is a site of its own
+def extract_site(url: str) -> str:
+    """The registrable part of a host, guessed from its form: example.co.uk for www.example.co.uk; "" without a host."""
+    host = _HOST.match(url)
+    labels = host[1].casefold().rstrip(".").split(".") if host else []
+    if not labels or labels[-1].isdigit():  # a numeric address counts as one site
         return ".".join(labels)
     has_second = len(labels[-1]) == 2 and len(labels[-2:][0]) <= 3  # noqa: PLR2004  (co.uk, com.au)
     return ".".join(labels[-3 if has_second else -2 :])
 
 
 def rate_specificity(quotes: Sequence[str]) -> Factor:
-    """How many numbers and names the quotes hold that were found; what stands around them is anybody's."""
+    """How many numbers and names the found quotes contain; other words do not count."""
     if not quotes:
         return Factor("specificity", "", "unknown")
     numbers = sum(len(_NUMBER.findall(quote)) for quote in quotes)
@@ -172,20 +172,22 @@ def describe_age(published: str, at: str) -> str:
 
 
 def count_quotes(debate: Debate, seat: str = "") -> tuple[int, int]:
-    """How many quotes of documents were found and how many not, in the turns of one debater or of all."""
+    """(found, not found): quotes of documents in the turns of one debater, or of all."""
     quotes = [
-        quote for one in weigh_evidence(debate) if seat in ("", one.point.id.seat) for quote in one.quotes
+        quote
+        for evidence in weigh_evidence(debate)
+        if seat in ("", evidence.point.id.seat)
+        for quote in evidence.quotes
     ]
-    found = sum(quote.span is not None for quote in quotes)
-    return found, len(quotes) - found
+    found_count = sum(quote.span is not None for quote in quotes)
+    return found_count, len(quotes) - found_count
 
 
 def describe_lost_quotes(debate: Debate, winner: str) -> str:
-    """What weakens a winner's case: half of its quotes or more were not found. "" where there is nothing to say."""
-    found, lost = count_quotes(debate, winner) if winner else (0, 0)
-    if not lost or found > lost:
+    """A caution if at least half of the winner's quotes were not found; "" otherwise."""
+    found_count, lost_count = count_quotes(debate, winner) if winner else (0, 0)
+    if not lost_count or found_count > lost_count:
         return ""
-    total = format_count(found + lost, "quote")
-    return (
-        f"{lost} of {total} in the winner's case {'was' if lost == 1 else 'were'} not found in the documents."
-    )
+    total = format_count(found_count + lost_count, "quote")
+    verb = "was" if lost_count == 1 else "were"
+    return f"{lost_count} of {total} in the winner's case {verb} not found in the documents."

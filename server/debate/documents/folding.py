@@ -1,7 +1,7 @@
-"""Texts as quotes are compared: typography folded, with the way back to the place in the text itself.
+"""Texts in the form in which quotes are compared: typography is unified, and positions lead back to the original.
 
-Folded are white space, quotation marks, dashes, ligatures, ellipses, combined accents and what cannot be seen.
-Letters, digits, case and other punctuation stay: they are what a quote must not change.
+Unified are white space, quotation marks, dashes, ligatures, ellipses, combined accents and invisible characters.
+Letters, digits, case and other punctuation stay, because a quote must not change them.
 """
 
 import re
@@ -14,10 +14,10 @@ from functools import lru_cache
 _LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
 
 MOST_KEPT = 16
-"""Documents that are kept as they are compared: long ones take megabytes."""
+"""Documents whose folded form is cached: that of a long one takes megabytes."""
 
 SOFT_HYPHEN = "\u00ad"
-"""Where a word may be divided; at the end of a line it joins it with the next."""
+"""Where a word may be divided; at a line end it joins the word with its rest on the next line."""
 
 _DOUBLE = "“”„‟«»〝〞〟＂❝❞″‶「」『』｢｣"
 _SINGLE = "‘’‚‛‹›❛❜′ʼ＇`´"
@@ -28,12 +28,12 @@ _MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f\u309
 
 _GAP = rf"[\s{_INVISIBLE}]"
 _PAGE_BREAK = rf"{_GAP}*\n\[page \d{{1,5}}\]\n{_GAP}*"
-"""The line that a page begins with (`places`): a sentence may go on there."""
+"""The line at the beginning of a page (`places`): a sentence may continue after it."""
 
-# One set of characters first, which the engine looks for much faster than for alternatives.
+# One set of characters comes first: the engine finds it much faster than alternatives.
 _TYPOGRAPHY = re.compile(
     rf"[\s{_INVISIBLE}{_DOUBLE}{_SINGLE}{_DASHES}{''.join(_LIGATURES)}{_ELLIPSES}',.-](?:"
-    # All but a single blank, with the line that a page begins with.
+    # All white space but a single blank, with the line at the beginning of a page.
     rf"(?P<gap>(?<={_GAP})(?:(?<! )|(?={_GAP})){_GAP}*(?:(?<=\n)\[page \d{{1,5}}\]\n{_GAP}*)?)"
     rf"|(?P<double>(?<=[{_DOUBLE}])|(?<=`)`|(?<=')'|(?<=‘)‘|(?<=’)’|(?<=,),)"
     rf"|(?P<single>(?<=[{_SINGLE}]))"
@@ -54,22 +54,22 @@ _LINE_END_DASH = re.compile(rf"[{_DASHES}-]\s*\n")
 
 @dataclass(frozen=True, slots=True)
 class FoldedText:
-    """A text as it is compared. `starts` and `places`: where pieces of it begin, here and in the text itself."""
+    """A folded text. `starts` and `places`: where its pieces begin, in it and in the original."""
 
     text: str
     starts: tuple[int, ...]
     places: tuple[int, ...]
     known: dict[str, tuple[int, int, bool] | None] = field(default_factory=dict, compare=False, repr=False)
-    """Where quotes stand that were looked up, by what was asked. It is gone with the text."""
+    """Quotes looked up so far, with their positions. The cache lives as long as the text."""
 
     def find_place(self, position: int) -> int:
-        """The offset in the text itself of what stands at this position."""
+        """The offset in the original of this position."""
         piece = bisect_right(self.starts, position) - 1
         return self.places[piece] + position - self.starts[piece]
 
 
 def fold(text: str) -> str:
-    """The text as it is compared, without white space around it."""
+    """The folded text, without white space around it."""
     return _fold_all(text).strip()
 
 
@@ -82,60 +82,59 @@ def _compose(match: re.Match[str]) -> str:
 
 
 def drop_tight_dashes(text: str) -> str:
-    """A folded text without the dashes between words: those at the ends of lines may be of the typesetter."""
+    """A folded text without the dashes between words: at line ends the typesetter may have added them."""
     return _TIGHT_DASH.sub("", text)
 
 
-def is_division_of(quoted: str, original: str) -> bool:
-    """Whether a folded quote is this piece of a document, apart from words that are divided at the ends of lines.
+def is_division_of(quote: str, original: str) -> bool:
+    """Whether a folded quote equals this piece of a document, apart from words divided at line ends.
 
-    A hyphen there may belong to the word or not.
+    A hyphen there may or may not belong to the word.
     """
-    pattern, last = "", 0
-    for divided in _DIVIDED.finditer(original):
-        pattern += re.escape(_fold_all(original[last : divided.start()]))
-        pattern += "-?" if divided[0][0] in "-‐" else ""
-        last = divided.end()
-    pattern += re.escape(_fold_all(original[last:]))
-    return re.fullmatch(pattern, quoted) is not None
+    pattern, position = "", 0
+    for division in _DIVIDED.finditer(original):
+        pattern += re.escape(_fold_all(original[position : division.start()]))
+        pattern += "-?" if division[0][0] in "-‐" else ""
+        position = division.end()
+    pattern += re.escape(_fold_all(original[position:]))
+    return re.fullmatch(pattern, quote) is not None
 
 
 def _fold_one(match: re.Match[str]) -> str:
-    found, kind = match[0], match.lastgroup or ""
+    text, kind = match[0], match.lastgroup or ""
     match kind:
         case "gap":
-            joins = found.startswith(SOFT_HYPHEN) or not any(map(str.isspace, found))
+            joins = text.startswith(SOFT_HYPHEN) or not any(map(str.isspace, text))
             return "" if joins else " "
         case "ligature":
-            return _LIGATURES[found]
+            return _LIGATURES[text]
         case _:
             return _FOLDS[kind]
 
 
 @lru_cache(maxsize=MOST_KEPT)
 def fold_document(text: str) -> FoldedText:
-    """A document as it is compared."""
     return _fold_with_places(text, None)
 
 
 @lru_cache(maxsize=MOST_KEPT)
 def fold_without_dashes(text: str) -> FoldedText | None:
-    """A document without the dashes between words; None where no line ends with one."""
+    """A folded document without the dashes between words; None if no line ends with one."""
     return _fold_with_places(text, _TIGHT_DASH) if _LINE_END_DASH.search(text) else None
 
 
 def _fold_with_places(text: str, left_out: re.Pattern[str] | None) -> FoldedText:
-    """Fold a text, without what the pattern matches."""
+    """Fold a text, and leave out what the pattern matches."""
     pieces, starts, places = list[str](), [0], [0]
     length = end = 0
-    for begin, stop, folded in _find_changes(text, left_out):
-        kept = text[end:begin]
-        pieces += (kept, folded)
-        length += len(kept)
-        if folded:
+    for begin, stop, replacement in _list_changes(text, left_out):
+        rest_of_text = text[end:begin]
+        pieces += (rest_of_text, replacement)
+        length += len(rest_of_text)
+        if replacement:
             starts.append(length)
             places.append(begin)
-        length += len(folded)
+        length += len(replacement)
         starts.append(length)
         places.append(stop)
         end = stop
@@ -143,19 +142,19 @@ def _fold_with_places(text: str, left_out: re.Pattern[str] | None) -> FoldedText
     return FoldedText("".join(pieces), tuple(starts), tuple(places))
 
 
-def _find_changes(text: str, left_out: re.Pattern[str] | None) -> Iterator[tuple[int, int, str]]:
-    """(begin, end, what stands there when folded), in order."""
+def _list_changes(text: str, left_out: re.Pattern[str] | None) -> Iterator[tuple[int, int, str]]:
+    """(begin, end, replacement) of each change, in order."""
     position = 0
-    for apart in _find_apart(text, left_out):
-        for match in _TYPOGRAPHY.finditer(text, position, apart.start()):
-            yield match.start(), match.end(), _fold_one(match)
-        yield apart.start(), apart.end(), _compose(apart) if apart.re is _ACCENT else ""
-        position = apart.end()
-    for match in _TYPOGRAPHY.finditer(text, position):
-        yield match.start(), match.end(), _fold_one(match)
+    for match in _list_special_matches(text, left_out):
+        for change in _TYPOGRAPHY.finditer(text, position, match.start()):
+            yield change.start(), change.end(), _fold_one(change)
+        yield match.start(), match.end(), _compose(match) if match.re is _ACCENT else ""
+        position = match.end()
+    for change in _TYPOGRAPHY.finditer(text, position):
+        yield change.start(), change.end(), _fold_one(change)
 
 
-def _find_apart(text: str, left_out: re.Pattern[str] | None) -> list[re.Match[str]]:
-    """Combined letters, which few texts have, and what is left out, in order."""
+def _list_special_matches(text: str, left_out: re.Pattern[str] | None) -> list[re.Match[str]]:
+    """Combined letters, which few texts have, and matches to leave out, in order."""
     accents = _ACCENT.finditer(text) if _HAS_ACCENTS.search(text) else ()
     return sorted((*accents, *(left_out.finditer(text) if left_out else ())), key=re.Match.start)

@@ -1,8 +1,8 @@
-"""The marks of the server behind quotes: [checked], [checked, words left out], [not found in doc 1].
+"""The server's marks after quotes: [checked], [checked, words left out], [not found in doc 1].
 
 Nobody else can write them.
 
-They follow from the facts, and are set whenever a text is shown: the record keeps what was said.
+They follow from the facts and are added whenever a text is shown; the record keeps what was said.
 """
 
 import re
@@ -25,10 +25,10 @@ _SHOWN = re.compile(r"\s?\[(?:checked(?:, words left out)?|not found in doc \d{1
 
 @dataclass(frozen=True, slots=True)
 class CheckedQuote:
-    """A quotation of a text, and where its source holds it."""
+    """A quotation in a text, and its position in the source."""
 
     quote: Quote
-    source: Source | None  # None: there is none of this number
+    source: Source | None  # None: no source has this number
     span: Span | None
 
     @property
@@ -38,43 +38,43 @@ class CheckedQuote:
         return CHECKED_WITH_GAPS if self.span.omits_words else CHECKED
 
 
-def check_quotes(debate: Debate, text: str, seen: int) -> list[CheckedQuote]:
-    """The quotations of a text whose author had seen this version of the debate, each looked up."""
-    checked = []
+def check_quotes(debate: Debate, text: str, version: int) -> list[CheckedQuote]:
+    """The quotations in a text, looked up. `version`: that of the debate which its author had seen."""
+    checked_quotes = []
     for quote in find_quotes(text):
-        source = find_source(debate, quote.document, seen)
-        checked.append(CheckedQuote(quote, source, find_quote(quote, source.text) if source else None))
-    return checked
+        source = find_source(debate, quote.document, version)
+        checked_quotes.append(CheckedQuote(quote, source, find_quote(quote, source.text) if source else None))
+    return checked_quotes
 
 
 def mark_quotes(
     debate: Debate,
     text: str,
-    seen: int,
+    version: int,
     rewrite: Callable[[str], str],
     start: int = 0,
     end: int | None = None,
 ) -> str:
-    """The text as it is shown, with a mark after each quotation. `rewrite`: how its own words are shown.
+    """The text with a mark after each quotation. `rewrite`: changes the text's own words.
 
-    `start`, `end`: of the part that is shown, such as a point. Quotes are those of the whole.
+    `start`, `end`: of the part to show, such as a point. Quotes are searched in the whole text.
     """
-    shown, last = "", start
+    marked_text, position = "", start
     end = len(text) if end is None else end
-    for checked in check_quotes(debate, text, seen):
-        if last < checked.quote.end <= end:
-            shown += f"{disarm_marks(rewrite(text[last : checked.quote.end]))} {checked.mark}"
-            last = checked.quote.end
-    return shown + disarm_marks(rewrite(text[last:end]))
+    for quote in check_quotes(debate, text, version):
+        if position < quote.quote.end <= end:
+            marked_text += f"{disarm_marks(rewrite(text[position : quote.quote.end]))} {quote.mark}"
+            position = quote.quote.end
+    return marked_text + disarm_marks(rewrite(text[position:end]))
 
 
 def drop_marks(words: str) -> str:
-    """Words copied from a text as it was shown, without the marks, which the text itself does not have."""
+    """Words copied from a shown text without the server's marks, which the text itself does not contain."""
     return _SHOWN.sub("", words)
 
 
 def disarm_marks(text: str) -> str:
-    """The text with round brackets where it could pass for a mark."""
+    """The text with round brackets in place of square ones where it looks like a mark."""
     return _BRACKETS.sub(_disarm, text) if _PREFILTER.search(text) else text
 
 

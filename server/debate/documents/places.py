@@ -1,4 +1,4 @@
-"""Where in a document something stands, as people say it: page and section, where the document has them."""
+"""Places in a document as people name them: page and section, if the document has them."""
 
 import re
 from bisect import bisect_right
@@ -7,15 +7,15 @@ from functools import lru_cache
 MAX_SECTION_LENGTH = 80
 
 _PAGE = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
-"""The line that a page begins with, in the text of a document that has pages."""
+"""The line at the beginning of a page, in the text of a document with pages."""
 
 _SECTION = re.compile(r"^(?:#{1,6}[ \t]+(\S.*)|((?:\d+\.)+\d*[ \t]+[^\W\d_].{0,100}))$", re.MULTILINE)
-"""A heading in Markdown, or a line that begins with the number of a section."""
+"""A heading in Markdown, or a line that begins with a section number."""
 
 
 def describe_place(text: str, position: int) -> str:
-    """Such as "page 212, section 4.2 Costs"; "" where the document has neither."""
-    pages, sections = find_pages(text), find_sections(text)
+    """For example "page 212, section 4.2 Costs"; "" if the document has neither."""
+    pages, sections = list_pages(text), list_sections_of_text(text)
     parts = []
     if page := _find_last(pages, position):
         parts.append(f"page {page}")
@@ -25,17 +25,17 @@ def describe_place(text: str, position: int) -> str:
 
 
 @lru_cache(maxsize=16)
-def find_pages(text: str) -> tuple[tuple[int, str], ...]:
+def list_pages(text: str) -> tuple[tuple[int, str], ...]:
     """(where a page begins, its number), in order."""
-    return tuple((found.start(), found[1]) for found in _PAGE.finditer(text))
+    return tuple((match.start(), match[1]) for match in _PAGE.finditer(text))
 
 
 @lru_cache(maxsize=16)
-def find_sections(text: str) -> tuple[tuple[int, str], ...]:
+def list_sections_of_text(text: str) -> tuple[tuple[int, str], ...]:
     """(where a section begins, its heading), in order."""
     return tuple(
-        (found.start(), (found[1] or found[2]).strip()[:MAX_SECTION_LENGTH])
-        for found in _SECTION.finditer(text)
+        (match.start(), (match[1] or match[2]).strip()[:MAX_SECTION_LENGTH])
+        for match in _SECTION.finditer(text)
     )
 
 

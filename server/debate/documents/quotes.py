@@ -1,8 +1,8 @@
 """Quotes of documents in a text: “…” (doc 1), or code (doc 1). Whether the document holds them, and where.
 
-A quote is found only if all of it stands there, from word to word, apart from typography (`folding`). It may leave
-words out where it says so with an ellipsis: each part of it then has to follow soon on the one before. What was left
-out may turn the sense, in any language: which words do is not judged, but that there are any is said.
+A quote is found only if the document contains all of it, word for word, apart from typography (`folding`). It may leave
+out words at an ellipsis; then each part must follow soon after the one before. Left-out words may change the meaning.
+The server does not judge that, in any language, but it says that words were left out.
 """
 
 import re
@@ -23,16 +23,16 @@ from server.debate.documents.folding import (
 )
 
 FEWEST_WORDS = 4
-"""A shorter quote is not looked up: it is a term, or found anywhere."""
+"""Shorter quotes are not looked up: they are terms, or found everywhere."""
 
 LONGEST_GAP = 2_000
-"""Characters that an ellipsis may stand for."""
+"""Characters that an ellipsis may replace."""
 
 MOST_QUOTES = 200
 """Of one text; further ones are not looked up."""
 
 MOST_KNOWN = 4096
-"""Quotes of a document whose places are kept."""
+"""Quotes of a document whose positions are cached."""
 
 REFERENCE = re.compile(
     r"[(\[（［【]\s*"
@@ -61,7 +61,7 @@ _OPENERS = {
     "〞": ("〝",),
     "〟": ("〝",),
 }
-"""What a quotation that ends with this mark begins with, in the languages that use it."""
+"""Closing marks of quotations, with their opening marks in the languages that use them."""
 
 _BEFORE_REFERENCE = re.compile(r"[\s.,;:!?*_]{0,4}$")
 _BEFORE_QUOTE = frozenset(" \t\n([{（—–-:/*_")
@@ -81,18 +81,18 @@ _UNSPACED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quotation of a text that names a document: from `start`, its first mark, to the end of the reference."""
+    """A quotation with a reference to a document: from `start`, its opening mark, to the end of the reference."""
 
     text: str
-    document: int  # as the reference has it, from 1
+    document: int  # its number in the reference, from 1
     start: int
     end: int
-    wider: str = ""  # what it is if an earlier mark begins it; "" where there is none
+    wider: str = ""  # the quotation if an earlier mark opens it; "" without one
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a document holds a quote, in characters."""
+    """The position of a quote in a document, in characters."""
 
     start: int
     end: int
@@ -109,35 +109,35 @@ class _Fence(NamedTuple):
     is_quoted: bool  # its lines begin with >
 
     def read(self, text: str, start: int, end: int) -> str:
-        """The code of a piece of it."""
+        """The code in a part of the text."""
         return (_QUOTE_MARKS.sub("", text[start:end]) if self.is_quoted else text[start:end]).strip()
 
 
 @lru_cache(maxsize=1024)
 def find_quotes(text: str) -> tuple[Quote, ...]:
-    """The quotations of a text that a reference to a document follows; short ones are left out."""
-    found, last = list[Quote](), 0
+    """The quotations in a text that are followed by a reference to a document; short ones are left out."""
+    quotes, position = list[Quote](), 0
     fences = list(_list_fences(text))
     for reference in REFERENCE.finditer(text):
         quote = (
             _find_fenced(text, fences, reference)
-            or _find_quote(text, last, reference)
-            or _find_inside(text, last, fences, reference)
+            or _find_quote(text, position, reference)
+            or _find_inside(text, position, fences, reference)
         )
-        last = reference.end()
+        position = reference.end()
         if quote and (is_long_enough(quote.text) or is_long_enough(quote.wider)):
-            found.append(quote)
-    return tuple(found[:MOST_QUOTES])
+            quotes.append(quote)
+    return tuple(quotes[:MOST_QUOTES])
 
 
 def is_long_enough(text: str) -> bool:
-    """Whether a quote is looked up. Where words are not set apart, two characters count as one."""
-    unspaced = len(_UNSPACED.findall(text))
-    return len(_UNSPACED.sub(" ", text).split()) + unspaced // 2 >= FEWEST_WORDS
+    """Whether a quote is looked up. In scripts without spaces, two characters count as one word."""
+    characters = len(_UNSPACED.findall(text))
+    return len(_UNSPACED.sub(" ", text).split()) + characters // 2 >= FEWEST_WORDS
 
 
 def _find_quote(text: str, begin: int, reference: re.Match[str]) -> Quote | None:
-    """The quotation that ends just before a reference. `begin`: the end of the reference before it."""
+    """The quotation that ends just before a reference. `begin`: the end of the previous reference."""
     before = text[begin : reference.start()]
     before = before[: len(before) - len(_match_end(before))]
     if code := _INLINE_CODE.search(before):
@@ -148,32 +148,32 @@ def _find_quote(text: str, begin: int, reference: re.Match[str]) -> Quote | None
     if not openers:
         return None
     paragraph = max((gap.end() for gap in _PARAGRAPH.finditer(inside)), default=0)
-    first = _find_opener(inside, closer, paragraph)
+    opener = _find_opener(inside, closer, paragraph)
     size = len(_OPENERS[closer][0])
     return Quote(
-        text=inside[first + size :].strip(),
+        text=inside[opener + size :].strip(),
         document=int(reference["number"]),
-        start=begin + first,
+        start=begin + opener,
         end=reference.end(),
-        wider=inside[openers[0] + size :].strip() if openers[0] < first else "",
+        wider=inside[openers[0] + size :].strip() if openers[0] < opener else "",
     )
 
 
 def _list_fences(text: str) -> Iterator[_Fence]:
-    """The blocks of code, in order; one that is never closed goes on to the end."""
-    opened = None
+    """The blocks of code, in order; a block that is never closed continues to the end."""
+    opening = None
     for line in _FENCE.finditer(text):
-        if opened is None:
-            opened = None if "`" in line["after"] else line  # else it is code within the line
-        elif line["marks"].startswith(opened["marks"]) and not line["item"]:
-            yield _build_fence(opened, line.start(), line.end("marks"))
-            opened = None
-    if opened:
-        yield _build_fence(opened, len(text), len(text))
+        if opening is None:
+            opening = None if "`" in line["after"] else line  # with a backtick it is code within the line
+        elif line["marks"].startswith(opening["marks"]) and not line["item"]:
+            yield _build_fence(opening, line.start(), line.end("marks"))
+            opening = None
+    if opening:
+        yield _build_fence(opening, len(text), len(text))
 
 
-def _build_fence(opened: re.Match[str], code_end: int, end: int) -> _Fence:
-    return _Fence(opened.start("marks"), opened.end(), code_end, end, ">" in opened["before"])
+def _build_fence(opening: re.Match[str], code_end: int, end: int) -> _Fence:
+    return _Fence(opening.start("marks"), opening.end(), code_end, end, ">" in opening["before"])
 
 
 def _find_fenced(text: str, fences: list[_Fence], reference: re.Match[str]) -> Quote | None:
@@ -189,7 +189,7 @@ def _find_fenced(text: str, fences: list[_Fence], reference: re.Match[str]) -> Q
 
 
 def _find_inside(text: str, begin: int, fences: list[_Fence], reference: re.Match[str]) -> Quote | None:
-    """The code before a reference that is the last thing in its block. `begin`: the end of the reference before it."""
+    """The code just before a reference at the end of its block. `begin`: the end of the previous reference."""
     place = bisect_right(fences, reference.start(), key=lambda fence: fence.end)
     fence = fences[place] if place < len(fences) else None
     if fence is None or fence.code > reference.start() or text[reference.end() : fence.code_end].strip():
@@ -200,25 +200,25 @@ def _find_inside(text: str, begin: int, fences: list[_Fence], reference: re.Matc
 
 
 def _match_end(text: str) -> str:
-    found = _BEFORE_REFERENCE.search(text)
-    return found[0] if found else ""
+    match = _BEFORE_REFERENCE.search(text)
+    return match[0] if match else ""
 
 
 def _list_openers(text: str, closer: str) -> list[int]:
-    """Where a quotation that ends with this mark may begin."""
-    found = (match.start() for mark in _OPENERS[closer] for match in re.finditer(re.escape(mark), text))
-    return sorted(index for index in found if closer not in _OPENERS[closer] or _may_open(text, index))
+    """Where a quotation with this closing mark may begin."""
+    indexes = (match.start() for mark in _OPENERS[closer] for match in re.finditer(re.escape(mark), text))
+    return sorted(index for index in indexes if closer not in _OPENERS[closer] or _may_open(text, index))
 
 
 def _may_open(text: str, index: int) -> bool:
-    """Whether a mark that opens and closes stands where quotations begin. Apostrophes look like it, too."""
+    """Whether a mark that can open and close is where quotations begin. Apostrophes look the same."""
     return index == 0 or text[index] not in "\"'”»›＂" or text[index - 1] in _BEFORE_QUOTE
 
 
 def _find_opener(text: str, closer: str, begin: int) -> int:
-    """The first mark since `begin` that is still open at the end; else the last that may open a quotation.
+    """The first mark since `begin` that is still open at the end; otherwise the last that may open a quotation.
 
-    The first: words before an inner quotation are not to pass for a part of what was found.
+    The first, because words before an inner quotation must not pass for a part of what was found.
     """
     openers = _list_openers(text, closer)
     is_open = list[int]()
@@ -239,29 +239,29 @@ def _is_apostrophe(text: str, index: int) -> bool:
 
 
 def find_quote(quote: Quote, document: str) -> Span | None:
-    """Where a document holds a quote; None where it does not."""
+    """The position of a quote in a document; None if it is not there."""
     readings = (reading for reading in (quote.text, quote.wider) if is_long_enough(reading))
     return next(filter(None, (find_span(reading, document) for reading in readings)), None)
 
 
-def find_span(quoted: str, document: str) -> Span | None:
-    """Where a document holds these words; None where it does not."""
-    known = fold_document(document).known  # the same turns stand in prompt after prompt
-    if quoted not in known:
-        if len(known) >= MOST_KNOWN:
-            known.clear()
-        found = _look_up(quoted, document)
-        known[quoted] = (found.start, found.end, found.omits_words) if found else None
-    place = known[quoted]
+def find_span(quote: str, document: str) -> Span | None:
+    """The position of these words in a document; None if they are not there."""
+    cache = fold_document(document).known  # the same turns stand in prompt after prompt
+    if quote not in cache:
+        if len(cache) >= MOST_KNOWN:
+            cache.clear()
+        span = _look_up(quote, document)
+        cache[quote] = (span.start, span.end, span.omits_words) if span else None
+    place = cache[quote]
     return Span(*place) if place else None
 
 
-def _look_up(quoted: str, document: str) -> Span | None:
-    folded, version = fold(quoted), fold_document(document)
-    # A full stop or comma before the closing mark may be that of the sentence around it.
+def _look_up(quote: str, document: str) -> Span | None:
+    folded, version = fold(quote), fold_document(document)
+    # A full stop or comma before the closing mark may belong to the sentence around it.
     for candidate in dict.fromkeys((folded, folded[:-1].rstrip() if folded[-1:] in (".", ",") else folded)):
-        if found := _find_whole(candidate, version.text):
-            return _build_span(version, *found)
+        if extent := _find_whole(candidate, version.text):
+            return _build_span(version, *extent)
         if parts := _find_parts(candidate, version.text):
             return _build_span(
                 version, parts[0][0], parts[-1][1], omits_words=_omits_words(parts, version.text)
@@ -272,13 +272,13 @@ def _look_up(quoted: str, document: str) -> Span | None:
 
 
 def _find_divided(folded: str, document: str) -> Span | None:
-    """Where a document holds a quote with words that it divides at the ends of lines."""
+    """The position of a quote in a document that divides its words at line ends."""
     version = fold_without_dashes(document)
     if version is None:
         return None
-    wanted = drop_tight_dashes(folded)
-    for start in _list_places(wanted, version.text):
-        span = _build_span(version, start, start + len(wanted))
+    joined_text = drop_tight_dashes(folded)
+    for start in _list_places(joined_text, version.text):
+        span = _build_span(version, start, start + len(joined_text))
         if is_division_of(folded, document[span.start : span.end]):
             return span
     return None
@@ -288,24 +288,24 @@ def _build_span(version: FoldedText, start: int, end: int, *, omits_words: bool 
     return Span(version.find_place(start), version.find_place(end), omits_words)
 
 
-def _find_whole(quoted: str, document: str) -> tuple[int, int] | None:
-    start = next(_list_places(quoted, document), None) if quoted else None
-    return None if start is None else (start, start + len(quoted))
+def _find_whole(quote: str, document: str) -> tuple[int, int] | None:
+    start = next(_list_places(quote, document), None) if quote else None
+    return None if start is None else (start, start + len(quote))
 
 
-def _find_parts(quoted: str, document: str) -> list[tuple[int, int]]:
-    """Where the parts of a quote with ellipses stand: each has enough words, and follows the one before."""
-    parts = [part for part in _ELLIPSIS.split(quoted) if part]
-    if parts == [quoted] or not parts or not all(map(is_long_enough, parts)):
+def _find_parts(quote: str, document: str) -> list[tuple[int, int]]:
+    """The positions of the parts of a quote with ellipses: each has enough words and follows the one before."""
+    parts = [part for part in _ELLIPSIS.split(quote) if part]
+    if parts == [quote] or not parts or not all(map(is_long_enough, parts)):
         return []
     for start in _list_places(parts[0], document):
         places = [(start, start + len(parts[0]))]
         for part in parts[1:]:
             end = places[-1][1]
-            following = next(_list_places(part, document, end, end + LONGEST_GAP + len(part)), None)
-            if following is None:
+            position = next(_list_places(part, document, end, end + LONGEST_GAP + len(part)), None)
+            if position is None:
                 break
-            places.append((following, following + len(part)))
+            places.append((position, position + len(part)))
         else:
             return places
     return []
@@ -316,21 +316,21 @@ def _omits_words(parts: list[tuple[int, int]], document: str) -> bool:
     return any(character.isalnum() for gap in gaps for character in gap)
 
 
-def _list_places(quoted: str, document: str, begin: int = 0, end: int | None = None) -> Iterator[int]:
-    """Where a document holds a folded quote as whole words and numbers."""
-    start = document.find(quoted, begin, end)
+def _list_places(quote: str, document: str, begin: int = 0, end: int | None = None) -> Iterator[int]:
+    """The positions of a folded quote in a document, as whole words and numbers."""
+    start = document.find(quote, begin, end)
     while start >= 0:
-        stop = start + len(quoted)
+        stop = start + len(quote)
         if not (
-            _is_cut(document[max(start - 2, 0) : start], quoted[0])
-            or _is_cut(document[stop : stop + 2][::-1], quoted[-1])
+            _is_cut(document[max(start - 2, 0) : start], quote[0])
+            or _is_cut(document[stop : stop + 2][::-1], quote[-1])
         ):
             yield start
-        start = document.find(quoted, start + 1, end)
+        start = document.find(quote, start + 1, end)
 
 
 def _is_cut(outside: str, edge: str) -> bool:
-    """Whether a word or number goes on. `outside`: the two characters next to its edge, the nearest last."""
+    """Whether a word or number continues. `outside`: the two characters next to its edge, the nearest last."""
     if edge.isdigit() and outside[-1:] in (".", ",") and outside[:1].isdigit():
         return len(outside) > 1
     return outside[-1:].isalnum() and edge.isalnum() and not _UNSPACED.match(outside[-1] + edge)

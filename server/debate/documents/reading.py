@@ -1,4 +1,4 @@
-"""Who has read how much of the documents, as data and in sentences."""
+"""How much of the documents each seat has read, as data and in sentences."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from server.debate.state.debate import Debate, judge_seats
 
 
 def build_reading(debate: Debate) -> list[dict[str, Any]]:
-    """A row for each document: how it was shown, to whom, and which parts of it anybody read."""
+    """A row for each document: how it was shown, to whom, and which parts anybody read."""
     return [
         build_row(debate, source.document, source.number)
         for source in list_sources(debate)
@@ -20,19 +20,21 @@ def build_reading(debate: Debate) -> list[dict[str, Any]]:
 
 
 def build_row(debate: Debate, document: int, number: int) -> dict[str, Any]:
-    shown, reader = debate.setup.documents[document - 1], debate.setup.reader
-    row: dict[str, Any] = {"doc": number, "title": shown.title, "characters": len(shown.text)}
+    document_text, reader = debate.setup.documents[document - 1], debate.setup.reader
+    row: dict[str, Any] = {"doc": number, "title": document_text.title, "characters": len(document_text.text)}
     if reader is None or not reader.has_digest(document):
         return row | {"shown": "whole"}
     sections = list_section_digests(debate, document)
-    unread = [describe_section(shown.text, s.section.start, s.section.end) for s in sections if not s.digest]
+    unread_sections = [
+        describe_section(document_text.text, s.section.start, s.section.end) for s in sections if not s.digest
+    ]
     passages = [
         {
             "debater": passage.seat,
             "round": passage.round,
             "query": passage.query,
             "found": passage.found,
-            "place": describe_section(shown.text, passage.start, passage.end) if passage.end else "",
+            "place": describe_section(document_text.text, passage.start, passage.end) if passage.end else "",
         }
         for passage in debate.passages
         if passage.document == document
@@ -41,39 +43,39 @@ def build_row(debate: Debate, document: int, number: int) -> dict[str, Any]:
         "shown": "digest",
         "reader": reader.model,
         "sections": len(sections),
-        "unread": unread,
+        "unread": unread_sections,
         "passages": passages,
         "not_whole_for": list_readers(debate),
     }
 
 
 def list_readers(debate: Debate) -> list[str]:
-    """The seats that read what prompts show of documents: all but the reader, who read each section alone."""
+    """The seats that read documents in prompts: all but the reader, who read each section alone."""
     return [*debate.names, *judge_seats(debate.setup)]
 
 
 def list_reading_cautions(debate: Debate) -> list[str]:
-    """Who could not read everything, a sentence for each document that was digested."""
+    """A sentence for each digested document: who could not read everything."""
     reader = debate.setup.reader
     lines = []
     for source in list_sources(debate):
         if reader is None or not reader.has_digest(source.document):
             continue
         row = build_row(debate, source.document, source.number)
-        found = sum(passage["found"] == "passage" for passage in row["passages"])
+        passage_count = sum(passage["found"] == "passage" for passage in row["passages"])
         line = (
             f"Doc {row['doc']} ({row['characters']:,} characters) was too long for {', '.join(row['not_whole_for'])}: "
             f"they read a digest by {clean_line(reader.model)} in {format_count(row['sections'], 'section')}, and "
-            f"{format_count(found, 'passage')} of it."
+            f"{format_count(passage_count, 'passage')} of it."
         )
-        if unread := row["unread"]:
-            line += f" Nobody read {', '.join(unread[:5])}{' …' if unread[5:] else ''}."
+        if unread_sections := row["unread"]:
+            line += f" Nobody read {', '.join(unread_sections[:5])}{' …' if unread_sections[5:] else ''}."
         lines.append(line)
     return lines
 
 
 def describe_reading(setup: Opened) -> str:
-    """What the first rounds of a debate wait for, or what they read, in a sentence; "" without a reader."""
+    """What the first round waits for, in a sentence; "" without a reader."""
     reader = setup.reader
     if reader is None:
         return ""

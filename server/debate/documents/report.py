@@ -1,4 +1,4 @@
-"""The evidence of each point as data: its quotes with their places, its factors, each with how it was obtained."""
+"""The evidence of each point as data: its quotes with their positions, and its factors with their basis."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from server.debate.state.debate import Debate
 
 def build_evidence(debate: Debate, at: str) -> list[dict[str, Any]]:
     """A row for each point that quotes documents. `at`: when the debate was opened, in ISO 8601."""
-    return [build_row(one, at) for one in weigh_evidence(debate) if one.quotes]
+    return [build_row(evidence, at) for evidence in weigh_evidence(debate) if evidence.quotes]
 
 
 def build_row(evidence: Evidence, at: str) -> dict[str, Any]:
-    """`coverage` is the share of the factors of which anything is known. It is no confidence."""
+    """`coverage` is the share of known factors. It is not a confidence."""
     return {
         "point": format_id(evidence.point.id, evidence.point.id.seat),
         "level": evidence.level,
@@ -25,11 +25,11 @@ def build_row(evidence: Evidence, at: str) -> dict[str, Any]:
     }
 
 
-def build_quote(checked: CheckedQuote) -> dict[str, Any]:
-    row: dict[str, Any] = {"doc": checked.quote.document, "quote": checked.quote.text, "mark": checked.mark}
-    if checked.source and checked.span:
-        row |= {"start": checked.span.start, "end": checked.span.end}
-        row["place"] = describe_place(checked.source.text, checked.span.start)
+def build_quote(quote: CheckedQuote) -> dict[str, Any]:
+    row: dict[str, Any] = {"doc": quote.quote.document, "quote": quote.quote.text, "mark": quote.mark}
+    if quote.source and quote.span:
+        row |= {"start": quote.span.start, "end": quote.span.end}
+        row["place"] = describe_place(quote.source.text, quote.span.start)
     return row
 
 

@@ -1,4 +1,4 @@
-"""Documents in pieces: sections that a reader digests, and passages that a search finds."""
+"""Documents in pieces: sections that a reader digests, and passages for searches."""
 
 import math
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from server.debate.documents.places import describe_place, find_pages
+from server.debate.documents.places import describe_place, list_pages
 
 PASSAGE_LENGTH = 1_000
 """Characters of a passage, at most."""
@@ -22,31 +22,31 @@ _PAGE_QUERY = re.compile(r"^p(?:age|\.)?\s*(\d{1,5})\b[\s,:;]*", re.IGNORECASE)
 
 
 @lru_cache(maxsize=16)
-def split_document(text: str, most: int, slack: float = 0.25) -> tuple[tuple[int, int], ...]:
-    """(start, end) of pieces of at most so many characters, which end where the text does, as far as they can."""
-    return tuple(_list_pieces(text, most, slack))
+def split_document(text: str, limit: int, slack: float = 0.25) -> tuple[tuple[int, int], ...]:
+    """(start, end) of pieces of at most so many characters; they end at breaks of the text if possible."""
+    return tuple(_list_pieces(text, limit, slack))
 
 
-def _list_pieces(text: str, most: int, slack: float) -> Iterator[tuple[int, int]]:
+def _list_pieces(text: str, limit: int, slack: float) -> Iterator[tuple[int, int]]:
     start = 0
-    while len(text) - start > most:
-        end = _find_break(text, start + math.ceil(most * (1 - slack)), start + most)
+    while len(text) - start > limit:
+        end = _find_break(text, start + math.ceil(limit * (1 - slack)), start + limit)
         yield start, end
         start = end
     yield start, len(text)
 
 
-def _find_break(text: str, first: int, last: int) -> int:
-    """The last of the best places to end between two."""
+def _find_break(text: str, begin: int, end: int) -> int:
+    """The last of the best places for an end between two positions."""
     for pattern in _BREAKS:
-        places = [found.end() for found in pattern.finditer(text, first, last) if first < found.end() <= last]
+        places = [match.end() for match in pattern.finditer(text, begin, end) if begin < match.end() <= end]
         if places:
             return places[-1]
-    return last
+    return end
 
 
 def describe_section(text: str, start: int, end: int) -> str:
-    """Where a section stands: "page 17 to page 24", or in characters where the document has no pages."""
+    """The extent of a section: "page 17 to page 24", or characters if the document has no pages."""
     first, last = describe_place(text, start), describe_place(text, max(end - 1, start))
     first, last = (place.partition(", section ")[0] for place in (first, last))
     if not (first.startswith("page") or last.startswith("page")):
@@ -55,30 +55,33 @@ def describe_section(text: str, start: int, end: int) -> str:
 
 
 def search_passage(text: str, query: str) -> tuple[int, int] | None:
-    """The passage that holds the rarest words of a query, or the page that it names; None where none does."""
+    """The passage with the rarest words of a query, or the page that it names; None if nothing matches."""
     page = _PAGE_QUERY.match(query)
     words = {word.casefold() for word in _WORD.findall(query[page.end() :] if page else query)}
     pieces = [
-        (piece, held)
-        for piece, held in zip(split_document(text, PASSAGE_LENGTH), _index(text), strict=True)
+        (piece, words_of_piece)
+        for piece, words_of_piece in zip(split_document(text, PASSAGE_LENGTH), _index(text), strict=True)
         if page is None or _is_on_page(text, piece, int(page[1]))
     ]
     if page and not words:
         return _find_page(text, page[1])
-    spread = {word: sum(word in held for held in _index(text)) for word in words}
-    rated = [
-        (sum(math.log(1 + len(_index(text)) / spread[word]) for word in words & held), -piece[0], piece)
-        for piece, held in pieces
+    counts = {word: sum(word in words_of_piece for words_of_piece in _index(text)) for word in words}
+    scores = [
+        (
+            sum(math.log(1 + len(_index(text)) / counts[word]) for word in words & words_of_piece),
+            -piece[0],
+            piece,
+        )
+        for piece, words_of_piece in pieces
     ]
-    best = max(rated, default=(0.0, 0, (0, 0)))
+    best = max(scores, default=(0.0, 0, (0, 0)))
     return best[2] if best[0] else None
 
 
 def _find_page(text: str, number: str) -> tuple[int, int] | None:
-    """The beginning of a page."""
-    pages = [*find_pages(text), (len(text), "")]
-    for (start, found), (end, _) in pairwise(pages):
-        if found == number:
+    pages = [*list_pages(text), (len(text), "")]
+    for (start, page_number), (end, _) in pairwise(pages):
+        if page_number == number:
             return start, min(end, start + PASSAGE_LENGTH)
     return None
 

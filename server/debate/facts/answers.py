@@ -1,26 +1,14 @@
 """What answers have in common, what is marked in them, what is looked up and read beside them, and stand-ins."""
 
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
 from server.debate.facts.beliefs import Citation, ShareText
 from server.debate.facts.fact import Count, Dollars, Fact
-from server.debate.facts.setup.seats import ANALYST, METER, OBSERVER, READER, SeatPrompt
+from server.debate.facts.setup.seats import ANALYST, METER, READER, SeatPrompt
 from server.debate.facts.text import clean, collapse_whitespace
-
-Pattern = Literal[
-    "concession",
-    "rebuttal",
-    "synthesis",
-    "appeal_to_authority",
-    "appeal_to_evidence",
-    "straw_man",
-    "ad_hominem",
-    "emotional_appeal",
-]
-"""What is done with words in a turn."""
 
 PointKind = Literal["fact", "value", "forecast"]
 
@@ -43,6 +31,7 @@ class Usage(Fact):
     input_tokens: Count = 0
     cached_tokens: Count = 0  # the part of input_tokens that the provider had in its cache
     output_tokens: Count = 0
+    thinking_tokens: Count = 0  # the part of output_tokens that was thought and not written
     cost_usd: Dollars = ""
     milliseconds: Count = 0
     attempts: Count = 1
@@ -68,6 +57,24 @@ class Answer(SlotFact):
     usage: Usage
 
 
+class Reading(Answer):
+    """What a seat reads in a round. It steers nothing.
+
+    Each seat of `debate.seats` has a class of its own, in its file. Whatever is below those knows this one alone.
+    """
+
+    kind: str
+    informative: bool = True  # False: the model is too small to have read anything
+
+
+class Remark(Reading):
+    """A reading in prose that stands in the transcript: other seats read it, unless its own is hidden from them."""
+
+    heading: ClassVar[str]  # above it there
+    text: str
+    cut: bool = False
+
+
 class DirectMessage(Fact):
     """What a debater asks another beside its turn. Other debaters do not read it."""
 
@@ -87,36 +94,12 @@ class Span(Fact):
     quote: str
 
 
-class Mark(Fact):
-    """A pattern that the observer alleges to be in a turn. What it said is found in the turn by the server."""
-
-    pattern: Pattern
-    said: Span
-    original: Span | None = None  # of a straw man: the words of somebody else that were made into `said`
-    why: str = ""  # the observer's words
-
-
 class Contest(Fact):
-    """What a debater says against a mark on its own turn, apart from what it argues."""
+    """What a debater says against what a seat reads in its own turn, apart from what it argues."""
 
-    round: Count  # of the observation
-    number: Count  # of the mark in it, from 0
+    round: Count  # of the reading
+    number: Count  # of the part of it, from 0
     why: str
-
-
-class Observed(Answer):
-    """The rhetoric of a round as the observer alleges it. It steers nothing."""
-
-    kind: Literal["observed"] = "observed"
-    seat: str = OBSERVER
-    marks: tuple[Mark, ...] = ()
-    dropped: Count = 0  # allegations whose words are not in the turn that they name
-    informative: bool = True  # False: the model is too small to see anything
-
-    @property
-    def patterns(self) -> str:
-        """Those marked, each once."""
-        return ", ".join(dict.fromkeys(mark.pattern for mark in self.marks))
 
 
 class ClaimLink(Fact):
@@ -144,7 +127,7 @@ class LeftOut(Fact):
     why: str = ""  # the analyst's words
 
 
-class Extracted(Answer):
+class Extracted(Reading):
     """What the turns of a round claim, as the analyst reads them. Debaters and judges read none of it."""
 
     kind: Literal["extracted"] = "extracted"
@@ -153,7 +136,6 @@ class Extracted(Answer):
     left_out: tuple[LeftOut, ...] = ()
     dropped: Count = 0  # rows whose words are not in the turn that they name
     unknown: Count = 0  # references to nothing, or to what the author of the turn had not read
-    informative: bool = True  # False: the model is too small to have understood it
 
 
 def build_embedding_key(model: str, text: str) -> str:

@@ -28,9 +28,6 @@ ShareText = Annotated[str, Field(pattern=r"^(0\.[0-9]{4}|1\.0000)$")]
 RuleKind = Literal["unanimous", "supermajority", "majority", "plurality", "none"]
 """How much makes a consensus: all; the threshold, 2/3 by default; more than half; more than any other has; nothing."""
 
-VotingMethod = Literal["choice", "borda", "schulze", "instant_runoff"]
-"""What finds the position ahead: first choices, or the order in which voters hold positions to be right."""
-
 Denominator = Literal["seats", "cast"]
 FractionShare = Annotated[str, Field(pattern=r"^(1|[1-9][0-9]{0,9}/[1-9][0-9]{0,9})$")]
 
@@ -52,7 +49,6 @@ class VotingRule(Fact):
     quorum: FractionShare | Literal[""] = (
         ""  # of all seats, what has to be cast, where shares are of the votes cast
     )
-    method: VotingMethod = "choice"
 
 
 class VoteCount(Fact):
@@ -171,16 +167,6 @@ def find_choice(shares: Sequence[Share]) -> str:
     highest = max(share.value for share in shares)
     leaders = [share.name for share in shares if share.value == highest]
     return leaders[0] if len(leaders) == 1 else ""
-
-
-class TalkSkipped(Fact):
-    """The blind ballots agreed, and are the verdict: nobody argues, and no judge is asked."""
-
-    kind: Literal["talk_skipped"] = "talk_skipped"
-    round: Count
-    choice: str  # a debater's name
-    belief: ShareText  # pooled over the voters
-    families: tuple[str, ...]  # of the models that voted
 
 
 class Converged(Fact):

@@ -7,12 +7,13 @@ FailureCause = Literal[
     "late",  # the time of the round or of the debate ran out
     "rate_limited",  # the provider asks for fewer requests
     "unavailable",  # the provider is down or cannot be reached
-    "unauthorized",  # the key is missing or wrong
+    "unauthorized",  # the key is missing or wrong, or its account has no credit left
     "bad_request",  # the provider rejects the request: unknown model
     "too_long",  # the prompt does not fit the model's window
     "truncated",  # the model was shown only a part of the prompt
     "refused",  # a content filter
     "empty",  # the reply has no text
+    "thought_too_long",  # its tokens were spent on thinking
     "unreadable",  # the reply is not what was asked for
     "crashed",  # the model's own code raised
 ]
@@ -27,7 +28,6 @@ EndCause = Literal[
     "moderator_done",  # the moderator opened a round as the last one
     "terminate_when",  # the caller's predicate
     "converged",  # private ballots say that nothing more comes of it
-    "skipped",  # blind ballots agreed before anybody spoke
     "consensus",  # a vote in a block of phases
     "block_limit",  # a block was held as often as it may be
     "phases_held",  # every phase was held
@@ -36,15 +36,20 @@ EndCause = Literal[
 ]
 """Why a block of phases, the talk or the whole debate ended."""
 
-END_CAUSE_TEXTS = {
+END_CAUSE_TEXTS: dict[EndCause, str] = {
+    "max_rounds": "max_rounds",
+    "max_turns": "max_turns",
+    "settled": "settled",
     "moderator_done": "moderator done",
+    "terminate_when": "terminate_when",
     "converged": "the private ballots say that nothing more comes of it",
-    "skipped": "the blind ballots agreed before anybody spoke",
+    "consensus": "consensus",
     "phases_held": "every phase was held",
     "block_limit": "the block of phases was held as often as it may be",
     "request": "concluded on request",
     "budget": "the budget is spent",
 }
+"""The reason that results have: for some causes their name, which clients compare."""
 
 PauseCause = Literal[
     "request",
@@ -58,7 +63,7 @@ PauseCause = Literal[
 
 def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
     """The cause as text; the detail where there is one."""
-    return detail or END_CAUSE_TEXTS.get(cause, cause)
+    return detail or (END_CAUSE_TEXTS[cause] if cause else "")
 
 
 PAUSED_ON_REQUEST = "paused on request"

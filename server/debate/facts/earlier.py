@@ -20,9 +20,9 @@ USUAL_NUMBER = 3
 """How many earlier debates are recalled at most, where nobody says a number."""
 
 
-def take_switch(given: Any) -> Any:
+def take_switch(value: Any) -> Any:
     """Take true for "own", and false for "off"."""
-    return {True: "own", False: "off"}[given] if isinstance(given, bool) else given
+    return {True: "own", False: "off"}[value] if isinstance(value, bool) else value
 
 
 MemoryChoice = Annotated[
@@ -52,6 +52,8 @@ class Recalled(Fact):
     finding: str = ""
     dissent: str = ""
     settled: str = ""  # what turned out right since, as far as anybody has recorded it
+    recorded_elsewhere: bool = False  # by others, at least in part; who asked for this debate had adopted it
+    signed_by: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""  # of such a one; "" for nobody
     used_retracted: bool = False  # it recalled a debate itself that was taken back
     withdrawn: Withdrawal | Literal[""] = ""  # since when prompts leave it out
 
@@ -64,39 +66,40 @@ class Memory(Fact):
     """What a debate recalls of others, as it was asked to."""
 
     most: Annotated[int, Field(ge=1, le=MOST_RECALLED)]  # debates
-    for_judges: bool = False  # they read it, too
     recalled: Annotated[tuple[Recalled, ...], Field(max_length=MOST_RECALLED)] = ()
     usage: Usage | None = None  # of the embeddings by which they were found; None where no model was asked
 
     @classmethod
-    def ask(cls, choice: str | int, *, for_judges: bool) -> Self | None:
+    def ask(cls, choice: str | int) -> Self | None:
         """What `options.memory` asks for."""
         if choice == "off":
             return None
-        return cls(most=choice if isinstance(choice, int) else USUAL_NUMBER, for_judges=for_judges)
+        return cls(most=choice if isinstance(choice, int) else USUAL_NUMBER)
 
     @property
     def ids(self) -> tuple[str, ...]:
-        return tuple(one.debate_id for one in self.recalled)
+        return tuple(debate.debate_id for debate in self.recalled)
 
     @property
     def in_force(self) -> tuple[Recalled, ...]:
         """Those that were not withdrawn."""
-        return tuple(one for one in self.recalled if not one.withdrawn)
+        return tuple(debate for debate in self.recalled if not debate.withdrawn)
 
     def withdraw(self, debate_id: str, cause: Withdrawal) -> Self:
         """With this debate marked as withdrawn."""
-        changed = (
-            one.model_copy(update={"withdrawn": cause}) if one.debate_id == debate_id else one
-            for one in self.recalled
+        recalled = (
+            debate.model_copy(update={"withdrawn": cause}) if debate.debate_id == debate_id else debate
+            for debate in self.recalled
         )
-        return self.model_copy(update={"recalled": tuple(changed)})
+        return self.model_copy(update={"recalled": tuple(recalled)})
 
     def forget_texts(self) -> Self:
         """For another debate that begins as this one did: without texts that were withdrawn, and paid for already."""
         texts = dict.fromkeys(("question", "position", "finding", "dissent", "settled"), "")
-        kept = (one.model_copy(update=texts) if one.withdrawn else one for one in self.recalled)
-        return self.model_copy(update={"recalled": tuple(kept), "usage": None})
+        recalled = (
+            debate.model_copy(update=texts) if debate.withdrawn else debate for debate in self.recalled
+        )
+        return self.model_copy(update={"recalled": tuple(recalled), "usage": None})
 
 
 class EarlierWithdrawn(Fact):

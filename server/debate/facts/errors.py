@@ -15,9 +15,9 @@ def require(condition: object, otherwise: str) -> None:
         raise InvalidRequestError(otherwise)
 
 
-def require_length(what: str, length: int, most: int, advice: str = "") -> None:
+def require_length(what: str, length: int, limit: int, advice: str = "") -> None:
     """Raise InvalidRequestError if the length is too large. `what`: "The question has"."""
-    require(length <= most, f"{what} {length:,} characters; {most:,} are allowed. {advice}".rstrip())
+    require(length <= limit, f"{what} {length:,} characters; {limit:,} are allowed. {advice}".rstrip())
 
 
 class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)

@@ -11,7 +11,6 @@ OpenedBecause = Literal["request", "contested", "undecided"]
 
 MirrorObstacle = Literal[
     "request",  # somebody concluded the debate
-    "skipped",  # nobody argued
     "caller",  # the caller writes for a seat
     "code",  # the caller's code writes prompts
     "uninformative",  # the judges are too small for their votes to mean anything
@@ -27,13 +26,6 @@ class EscalationFact(Fact):
     """What all of these have in common: the round in which they were recorded."""
 
     round: Count
-
-
-class JudgesAdded(EscalationFact):
-    """More judges, because those heard so far left the question open. They take the seats after the others."""
-
-    kind: Literal["judges_added"] = "judges_added"
-    models: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 class MirrorOpened(EscalationFact):
@@ -87,4 +79,4 @@ class MirrorSkipped(EscalationFact):
     spent: Spent = Spent()
 
 
-EscalationEvent = JudgesAdded | MirrorOpened | MirrorHeld | MirrorSkipped
+EscalationEvent = MirrorOpened | MirrorHeld | MirrorSkipped

@@ -3,12 +3,12 @@
 Each kind of event means one thing and has only the fields of that thing.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import Field
 
+from server.debate.facts.advice import AdviceEvent, Percent
 from server.debate.facts.answers import (
     MESSAGE_SLOT,
     Answer,
@@ -16,16 +16,15 @@ from server.debate.facts.answers import (
     DefaultPlanUsed,
     Digested,
     DirectMessage,
-    Extracted,
     HandedOff,
     HandoffFailed,
     Measured,
     MessageAct,
-    Observed,
     PassageRead,
     PredicateLost,
     PromptFunctionsLost,
     PromptsComputed,
+    Reading,
     Researched,
     SlotFact,
     Usage,
@@ -38,7 +37,6 @@ from server.debate.facts.beliefs import (
     Converged,
     Criterion,
     Shares,
-    TalkSkipped,
     Vote,
     Wave,
     find_choice,
@@ -50,12 +48,15 @@ from server.debate.facts.fact import Count, Fact
 from server.debate.facts.interventions import InterventionEvent
 from server.debate.facts.setup.limits import Breakpoint
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.seats import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Debater
+from server.debate.facts.setup.phases import AdviceTask
+from server.debate.facts.setup.seats import FRAMER, MODERATOR, SYNTHESIZER, Debater
 
-OfficerTask = Literal["framing", "digest", "opening", "closing", "audit", "observation", "deliverable"]
-ReaderTask = Literal["extraction", "measurement"]
-Task = OfficerTask | ReaderTask | Literal["argument", "message", "answer", "ballot", "judgment"]
-"""What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
+OfficerTask = Literal["framing", "digest", "opening", "closing", "deliverable"]
+ReaderTask = Literal["reading", "measurement"]
+SpeakerTask = Literal["argument", "message", "answer", "ballot", "judgment"]
+Task = OfficerTask | ReaderTask | AdviceTask | SpeakerTask
+"""What a seat is asked for. `opening` and `closing` of a round are the moderator's, a `reading` that of a seat of
+`debate.seats`."""
 
 Act = MessageAct | Literal["argument", "answer"]
 Outcome = Literal["decided", "leaning", "contested", "synthesis", "undecided"]
@@ -104,7 +105,7 @@ class Spoke(Answer):
     hands_to: str = ""  # the next speaker, where speakers choose
     no_handoff: str = ""  # why the choice is not usable
     message: DirectMessage | None = None  # sent with it, where the phase allows that
-    contests: tuple[Contest, ...] = ()  # what it says against marks of the observer
+    contests: tuple[Contest, ...] = ()  # what it says against what was read in its turns
 
     def find_message(self) -> "Spoke":
         """The message that came with it, as what its debater says."""
@@ -135,15 +136,6 @@ class RoundClosed(Answer):
     informative: bool = True  # False: the model is too small for its decision to mean anything
 
 
-class Audited(Answer):
-    """The referee's review of the arguments of a round. It steers nothing."""
-
-    kind: Literal["audited"] = "audited"
-    seat: str = REFEREE
-    text: str
-    cut: bool = False
-
-
 class Balloted(Answer):
     """What a debater, or a judge of the audience, holds of the positions in private. The choice follows from it."""
 
@@ -163,6 +155,10 @@ class Balloted(Answer):
         return find_choice(self.beliefs)
 
 
+JUDGE_ADVICE = ("recommendation", "corrected", "missed", "would_change", "next")
+"""The texts of a judge that say what to do, beside its finding."""
+
+
 class Judged(Answer):
     """One reading of the debate by a judge; its texts have the labels of that reading.
 
@@ -176,8 +172,14 @@ class Judged(Answer):
     reasoning: str
     beliefs: tuple[Belief, ...] = ()  # together 100; () where the judge gave none
     criteria: tuple[Criterion, ...] = ()
-    common_position: str = ""  # what positions have in common that do not exclude each other
+    recommendation: str = (
+        ""  # what the judge advises; without a winner it is the finding, and none of the positions
+    )
+    probability: Percent = 0  # that it is right; 0 where the judge did not say
+    corrected: str = ""  # an error that all sides share, and what is right
+    missed: str = ""  # what nobody said and the answer needs
     would_change: str = ""
+    next: str = ""  # what to check first
     cited: tuple[Citation, ...] = ()  # the points that it names, each once
     unknown_citations: Count = 0  # ids of nothing that it named
     informative: bool = True  # False: the model is too small for its judgment to mean anything
@@ -248,17 +250,19 @@ class Ended(Fact):
         return format_end_cause(self.cause, self.detail)
 
 
-TalkEvent = RoundOpened | Spoke | Audited | Observed | Extracted | RoundClosed
-AnswerEvent = PositionsFramed | Digested | TalkEvent | Balloted | Measured | Judged | Synthesized
+TalkEvent = RoundOpened | Spoke | Reading | RoundClosed
+AnswerEvent = (
+    PositionsFramed | Digested | TalkEvent | Balloted | Measured | Judged | Synthesized | AdviceEvent
+)
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
-BallotEvent = TalkSkipped | Converged | Alerted
+BallotEvent = Converged | Alerted
 RoundEvent = PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
 EndEvent = Concluded | Paused | Resumed | Ended
 CourseEvent = CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | EarlierWithdrawn | EndEvent
-Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
-_event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
+Event = Opened | CourseEvent | SlotEvent | InterventionEvent
+"""Every fact. `machine.kinds` has their classes, those of readings included, and reads them from the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,12 +275,3 @@ class Recorded:
     hash: str
     event: Event
     restored: bool = False  # it came with a file, and happened elsewhere
-
-
-def load(body: Mapping[str, Any]) -> Event:
-    """Read an event from the body of a journal entry.
-
-    Raises:
-        pydantic.ValidationError: no event of this release has this shape.
-    """
-    return _event.validate_python(body)

@@ -128,10 +128,14 @@ class TurnRetracted(InterventionFact):
 
 
 class OutcomeRecorded(InterventionFact):
-    """Which position turned out right, learnt after the end. The latest counts; `reason`: how it is known."""
+    """What turned out right, learnt after the end. The latest counts; `reason`: how it is known.
+
+    In the answer format a side is the advisor whose answer it is, or "*" and the reviewer whose own advice it is.
+    """
 
     kind: Literal["outcome_recorded"] = "outcome_recorded"
-    truth: str  # a debater's name; "" where no position was right
+    truth: str  # a debater's name, or a side; "" where none was right
+    wrong: bool = False  # what was found is wrong, and nothing is known of the other sides
 
 
 class Tagged(InterventionFact):
@@ -167,10 +171,10 @@ InterventionEvent = (
 )
 
 
-def collect_tags(given: Sequence[str], made: Iterable[InterventionEvent]) -> tuple[str, ...]:
+def collect_tags(first_tags: Sequence[str], interventions: Iterable[InterventionEvent]) -> tuple[str, ...]:
     """The tags that a debate has, those that it began with first."""
-    tags = [*given]
-    for event in made:
+    tags = [*first_tags]
+    for event in interventions:
         if isinstance(event, Tagged):
             tags += event.tags
         elif isinstance(event, Untagged):

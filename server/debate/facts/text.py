@@ -2,9 +2,11 @@
 
 import json
 import re
+from decimal import Decimal
 from unicodedata import normalize
 
 MAX_HEADING_LENGTH = 200
+MOST_SECONDS = 120  # longer times are told in minutes; and as many minutes in hours
 
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor
@@ -20,7 +22,7 @@ _INVISIBLE = re.compile(
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Characters that do something, or carry something, without being seen: Unicode's default-ignorable ones, too."""
+"""Invisible characters that have an effect or carry data, Unicode's default-ignorable ones included."""
 
 
 def remove_invisible(text: str) -> str:
@@ -30,16 +32,18 @@ def remove_invisible(text: str) -> str:
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text  # most texts: ten times as fast
-    whole = text.encode("utf-8", "replace").decode("utf-8")
-    if any(start in whole for start in _ESCAPE_STARTS):  # to look for whole sequences takes half of the time
-        whole = _ESCAPE_SEQUENCE.sub("", whole)
-    return _INVISIBLE.sub("", _LINE_BREAK.sub("\n", whole))
+    decodable = text.encode("utf-8", "replace").decode("utf-8")
+    if any(
+        start in decodable for start in _ESCAPE_STARTS
+    ):  # to look for whole sequences takes half of the time
+        decodable = _ESCAPE_SEQUENCE.sub("", decodable)
+    return _INVISIBLE.sub("", _LINE_BREAK.sub("\n", decodable))
 
 
 def escape_invisible(text: str) -> str:
     """JSON with escapes in place of what `remove_invisible` would remove or replace: its value stays the same."""
-    found = f"{_LINE_BREAK.pattern}|{_INVISIBLE.pattern}"
-    return re.sub(found, lambda match: json.dumps(match[0])[1:-1], text)
+    pattern = f"{_LINE_BREAK.pattern}|{_INVISIBLE.pattern}"
+    return re.sub(pattern, lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def clean(text: str) -> str:
@@ -71,13 +75,28 @@ def format_count(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def format_dollars(amount: Decimal) -> str:
+    """Dollars as people read them: two decimals, or below one dollar three significant digits: $1.20, $0.0123."""
+    places = 2 if amount >= 1 else 2 - amount.adjusted()
+    whole, _, part = f"{amount:,.{places}f}".partition(".")
+    return f"${whole}.{part.rstrip('0'):0<2}"
+
+
+def format_duration(seconds: float) -> str:
+    """A time as people read it: 41 s, 3 min, 2 h."""
+    if seconds < MOST_SECONDS:
+        return f"{max(seconds, 1):.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < MOST_SECONDS else f"{minutes / 60:.0f} h"
+
+
 def count_bytes(text: str) -> int:
     return len(text.encode())
 
 
-def shorten(text: str, most: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Cut the text to so many characters, with a mark where some are missing."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def shorten_to_bytes(text: str, max_bytes: int) -> str:

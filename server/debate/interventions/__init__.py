@@ -1,1 +1,1 @@
-"""Interventions: what a caller can change in a debate, an action a file, and what follows from its facts."""
+"""Interventions: what a caller can change in a debate. Each action has a file, which also handles its facts."""

@@ -1,4 +1,4 @@
-"""The talk ends, and the verdict follows from what was said so far."""
+"""Ends the talk; the verdict follows from what was said so far."""
 
 from server.debate.ballots.waves import is_talk_over
 from server.debate.facts.errors import require
@@ -19,9 +19,9 @@ class Conclude(Action[TalkConcluded]):
         if debate.mirror_opened and not debate.mirror:
             return [TalkConcluded()], "The verdict follows without the mirror, which makes no more calls."
         require(not is_talk_over(debate), "The talk is over already. Call get_verdict.")
-        first = "Resume it with intervene first." if debate.paused else "Call step_round first."
-        require(debate.turns, f"Nobody has spoken yet: there is nothing to judge. {first}")
-        effect = "Turns in flight are kept; then it is decided on what is there."
+        advice = "Resume it with intervene first." if debate.paused else "Call step_round first."
+        require(debate.turns or debate.advice, f"Nobody has spoken yet: there is nothing to judge. {advice}")
+        effect = "Answers under way are kept; then the debate ends on what was said."
         return [TalkConcluded()], effect
 
     def apply(self, debate: Debate, fact: TalkConcluded) -> Debate:

@@ -1,10 +1,11 @@
-"""Nobody runs a debate whose proposed positions the person at the client does not want: it has cost one call."""
+"""Stops a debate whose proposed positions the person at the client rejects, when it has cost only one call."""
 
 from server.debate.facts.errors import check, require
 from server.debate.facts.interventions import PositionsDeclined
+from server.debate.facts.setup.opened import Opened
 from server.debate.interventions.action import Action, Change, InterventionRequest
 from server.debate.rules.framing import can_revise_positions
-from server.debate.state.debate import Debate, replace
+from server.debate.state.debate import Debate
 
 
 class DeclinePositions(Action[PositionsDeclined]):
@@ -22,7 +23,11 @@ class DeclinePositions(Action[PositionsDeclined]):
     def apply(self, debate: Debate, fact: PositionsDeclined) -> Debate:
         del fact
         check(can_decline(debate), "nobody runs it, or no positions wait to be confirmed")
-        return replace(debate, setup=debate.setup.model_copy(update={"run": False}))
+        return debate
+
+    def change_setup(self, setup: Opened, fact: PositionsDeclined) -> Opened:
+        del fact
+        return setup.model_copy(update={"run": False})
 
 
 def can_decline(debate: Debate) -> bool:

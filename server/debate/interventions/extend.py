@@ -1,4 +1,4 @@
-"""More rounds, other limits, or both."""
+"""Adds rounds, changes limits, or both."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from server.debate.facts.interventions import LimitsChanged, RoundsExtended
 from server.debate.facts.setup.limits import Limits, check_prices_known
 from server.debate.facts.text import format_count
 from server.debate.interventions.action import Action, Change, Inheritance, InterventionRequest
-from server.debate.rules.advance import advance
 from server.debate.rules.budget import ElapsedTime, compute_remaining, find_round_shortfall
 from server.debate.rules.calls import due_slots
+from server.debate.rules.course import advance
 from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
 from server.debate.state.debate import Debate, replace
 from server.debate.state.seats import candidate_models, seat_models
@@ -32,13 +32,13 @@ class Extend(Action[RoundsExtended | LimitsChanged]):
         effects = []
         if request.rounds or not request.limits:
             events.append(build_extension(debate, request.rounds))
-            more, most = format_count(request.rounds, "round"), debate.max_rounds + request.rounds
-            effects.append(f"{more} more, {most} in all, from the next round on.")
+            rounds, new_limit = format_count(request.rounds, "round"), debate.max_rounds + request.rounds
+            effects.append(f"{rounds} more, {new_limit} in all, from the next round on.")
         if request.limits:
-            changed = LimitsChanged(limits=build_new_limits(debate, request.limits))
-            events.append(changed)
-            after = replace(debate, interventions=(*debate.interventions, *events))
-            if reason := find_budget_shortfall(after, request.elapsed):
+            event = LimitsChanged(limits=build_new_limits(debate, request.limits))
+            events.append(event)
+            debate_after = replace(debate, interventions=(*debate.interventions, *events))
+            if reason := find_budget_shortfall(debate_after, request.elapsed):
                 effects.append(f"The new limits leave no room for another question ({reason}).")
             else:
                 effects.append("The new limits are in force from the next question on.")
@@ -60,7 +60,7 @@ class Extend(Action[RoundsExtended | LimitsChanged]):
         self, fact: RoundsExtended | LimitsChanged, fork: Inheritance
     ) -> RoundsExtended | LimitsChanged | None:
         if isinstance(fact, RoundsExtended) and fact.alert == fork.at_round:
-            return None  # an alert brought it, which the fork finds again
+            return None  # it follows from an alert, which the fork computes again
         return super().inherit(fact, fork)
 
 
@@ -69,38 +69,38 @@ def build_extension(debate: Debate, rounds: int) -> RoundsExtended:
     require(1 <= rounds <= MAX_EXTENSION_ROUNDS, hint)
     hint = "The talk is over: it cannot be extended. Fork the debate, or start another."
     require(not is_talk_over(debate), hint)
-    here = debate.setup.phases.index(debate.phase) if debate.phase else 0
-    can_repeat = any(phase.repeats for phase in debate.setup.phases[here:])
+    index = debate.setup.phases.index(debate.phase) if debate.phase else 0
+    can_repeat = any(phase.repeats for phase in debate.setup.phases[index:])
     require(can_repeat, "No phase to come repeats, so that more rounds would change nothing.")
     return RoundsExtended(rounds=rounds)
 
 
 def build_new_limits(debate: Debate, changes: Mapping[str, Any]) -> Limits:
     """The limits in force, updated with the requested ones."""
-    known = ", ".join(Limits.model_fields)
+    names = ", ".join(Limits.model_fields)
     for name in changes:
         is_known = name in Limits.model_fields
-        require(is_known, f"limits.{name[:60]} is none that can be changed. There are: {known}.")
+        require(is_known, f"limits.{name[:60]} is none that can be changed. There are: {names}.")
     try:
-        requested = build_limits(LimitsInput.model_validate(dict(changes)))
+        new_limits = build_limits(LimitsInput.model_validate(dict(changes)))
     except ValidationError as error:
         name = str(error.errors(include_url=False)[0]["loc"][0])
         amount = "a number of US dollars from 0.000001 to 1,000,000"
         shapes = {"max_cost_usd": amount, "on_budget": "conclude or pause"}
         shape = shapes.get(name, "a whole number above 0, and not beyond all measure")
         raise InvalidRequestError(f"limits.{name} must be {shape}.") from None
-    limits = debate.limits.model_copy(update=requested.model_dump(include=set(changes)))
+    limits = debate.limits.model_copy(update=new_limits.model_dump(include=set(changes)))
     models = [model for seat in seat_models(debate.setup) for model in candidate_models(debate, seat)]
     check_prices_known(limits, models, debate.prices)
     return limits
 
 
 def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
-    """Why the budget does not allow another call, or not the round that would begin now; "" where it does."""
+    """Why the budget does not allow another call, or the round that would begin now; "" if it does."""
     remaining = compute_remaining(debate, elapsed)
     if not remaining.calls:
         return remaining.reason
     if find_quorum_shortfall(debate) or due_slots(debate) or build_fallback_round_plan(debate):
         return ""
-    following = advance(debate, None)[-1]
-    return find_round_shortfall(debate, following, elapsed) if isinstance(following, PhaseEntered) else ""
+    next_event = advance(debate, None)[-1]
+    return find_round_shortfall(debate, next_event, elapsed) if isinstance(next_event, PhaseEntered) else ""

@@ -1,4 +1,4 @@
-"""Notes, challenges and instructions: what a caller says to seats. Three actions, which check their text alike."""
+"""Notes, challenges and instructions: texts of a caller for seats. Three actions, which check their text alike."""
 
 from typing import TypeVar
 
@@ -13,10 +13,10 @@ from server.debate.interventions.action import (
     InterventionRequest,
     check_framed,
     check_known,
-    find_seats,
+    list_seats_to_ask,
 )
-from server.debate.rules.answers import check_name
 from server.debate.state.debate import Debate, replace
+from server.debate.state.seats import check_name
 
 MAX_NOTE_LENGTH = 8_000
 MAX_NOTES = 500
@@ -52,7 +52,7 @@ class Inject(TextAction[NoteAdded]):
 
 
 class Challenge(TextAction[Challenged]):
-    """A note that debaters have to answer."""
+    """A note that debaters must answer."""
 
     name = "challenge"
     facts = (Challenged,)
@@ -60,8 +60,8 @@ class Challenge(TextAction[Challenged]):
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
         check_note(debate, request, is_for_debaters=True)
         note = Challenged(**check_text(debate, request, self.name))
-        who = note.to or "Every debater"
-        effect = f"{who} is to answer it in the next turn, if one is left; everybody reads it in the record."
+        recipients = note.to or "Every debater"
+        effect = f"{recipients} is to answer it in the next turn, if one is left; everybody reads it in the record."
         return [note], effect
 
     def apply(self, debate: Debate, fact: Challenged) -> Debate:
@@ -77,9 +77,9 @@ class Instruct(TextAction[InstructionGiven]):
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
         if request.to:
             check_framed(debate)
-            check_known(request.to, find_seats(debate), "Seats")
-        given = InstructionGiven(**check_text(debate, request, self.name))
-        return [given], f"{request.to or 'Every seat'} follows it from the next round on."
+            check_known(request.to, list_seats_to_ask(debate), "Seats")
+        instruction = InstructionGiven(**check_text(debate, request, self.name))
+        return [instruction], f"{request.to or 'Every seat'} follows it from the next round on."
 
     def inherit(self, fact: InstructionGiven, fork: Inheritance) -> InstructionGiven | None:
         return super().inherit(fact, fork) if fork.keeps_instructions else None
@@ -112,7 +112,7 @@ def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters:
 
 
 def check_text(debate: Debate, request: InterventionRequest, action: str) -> dict[str, str]:
-    """The fields of an intervention that consists of a text. Prompts repeat all of them: their sum has a limit."""
+    """The fields of an intervention that is a text. Prompts repeat all of these texts, so their sum has a limit."""
     text = clean(request.text)
     require(text, f"There is nothing to {action}. Pass it in `text`.")
     require_length("The text has", len(text), MAX_NOTE_LENGTH)

@@ -1,4 +1,4 @@
-"""Nothing more is asked until somebody resumes the debate."""
+"""Asks nothing more until somebody resumes the debate."""
 
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.errors import InvalidRequestError, check_fits
@@ -17,7 +17,7 @@ class Pause(Action[Paused]):
         del request
         if debate.paused:
             raise InvalidRequestError(f"The debate is paused already: {debate.paused.reason}")
-        effect = "Answers in flight are kept; nothing more is asked until it is resumed."
+        effect = "Answers under way are kept; nothing more is asked until it is resumed."
         return [Paused(reason=PAUSED_ON_REQUEST)], effect
 
     def apply(self, debate: Debate, fact: Paused) -> Debate:

@@ -47,7 +47,7 @@ HOOK_ACTIONS = tuple(action.name for action in REGISTRY if action.for_hooks)
 HOOK_ACTIONS_WITH_TEXT = tuple(action.name for action in REGISTRY if action.for_hooks and action.needs_text)
 
 Steering = InterventionFact | Paused | Resumed
-"""The facts that actions record. Some of them are recorded by rules, too."""
+"""The facts that actions record. Rules record some of them, too."""
 
 
 def build_intervention(debate: Debate, action: str, request: InterventionRequest) -> Intervention:
@@ -58,9 +58,9 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
     """
     handler = BY_NAME.get(action)
     if debate.ended and (handler is None or handler.when == "before_end"):
-        over = f"The debate is over ({debate.ended.ending})."
+        problem = f"The debate is over ({debate.ended.ending})."
         raise InvalidRequestError(
-            f"{over} Call fork_debate to try it otherwise, or call get_verdict for the finding."
+            f"{problem} Call fork_debate to try it otherwise, or call get_verdict for the finding."
         )
     if handler is None or not handler.is_offered:
         raise InvalidRequestError(f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
@@ -72,12 +72,11 @@ def find_action(fact: Steering) -> Action[Any]:
 
 
 def rebuild_request(fact: Steering) -> InterventionRequest:
-    """The request that a fact answers."""
-    asked = find_action(fact).rebuild(fact)
-    return replace(asked, reason=fact.reason, request_id=fact.request_id)
+    request = find_action(fact).rebuild(fact)
+    return replace(request, reason=fact.reason, request_id=fact.request_id)
 
 
 def check_possible(debate: Debate, fact: Steering) -> None:
     """Raise InvalidRequestError unless somebody could have changed the debate so; the text is that of the refusal."""
-    again = find_action(fact).take(debate, rebuild_request(fact))
-    require(fact in again.events, "such a change has other consequences")
+    intervention = find_action(fact).take(debate, rebuild_request(fact))
+    require(fact in intervention.events, "such a change has other consequences")

@@ -1,4 +1,4 @@
-"""Another model for a seat."""
+"""Gives a seat another model."""
 
 from server.debate.facts.errors import check, require
 from server.debate.facts.interventions import ModelReplaced
@@ -9,7 +9,7 @@ from server.debate.interventions.action import (
     Inheritance,
     InterventionRequest,
     check_known,
-    find_seats,
+    list_seats_to_ask,
 )
 from server.debate.rules.windows import describe_misfit, estimate_prompt
 from server.debate.state.debate import Debate, replace
@@ -21,16 +21,16 @@ class ReplaceModel(Action[ModelReplaced]):
     facts = (ModelReplaced,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
-        check_known(request.to, find_seats(debate), "Seats")
+        check_known(request.to, list_seats_to_ask(debate), "Seats")
         model = request.model.strip()
         require(model, "Pass `model`: the name of the model that is to take the seat.")
         check_prices_known(debate.limits, [model], filter(None, (*debate.prices, request.price)))
         misfit = describe_misfit(model, request.window, estimate_prompt(debate), debate.setup.max_turn_tokens)
         problem = f"The debate is too long for it: {misfit}. Choose a model with a larger window."
-        require(not misfit or debate.setup.on_window == "warn", problem)
+        require(not misfit, problem)
         event = ModelReplaced(seat=request.to, model=model, price=request.price, window=request.window)
         effect = f"{request.to} uses it from the next question on, and again where it failed in this round."
-        return [event], f"{effect} An answer in flight is kept."
+        return [event], f"{effect} An answer under way is kept."
 
     def rebuild(self, fact: ModelReplaced) -> InterventionRequest:
         require(fact.price is None or fact.price.model == fact.model, "price: it is another model's")

@@ -1,4 +1,4 @@
-"""The debate goes on, and seats that failed in this round are asked again."""
+"""Lets the debate go on, and asks seats that failed in this round again."""
 
 from server.debate.facts.errors import check, require
 from server.debate.facts.events import Resumed
@@ -16,8 +16,8 @@ class Resume(Action[Resumed]):
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
         require(debate.paused, "The debate is not paused. Call step_round to go on.")
         later = "with the next step_round, or at once where answers are on their way"
-        when = "at once" if debate.is_unattended and not request.is_stepped else later
-        return [Resumed()], f"It goes on {when}; seats that failed in this round are asked again."
+        moment = "at once" if debate.is_unattended and not request.is_stepped else later
+        return [Resumed()], f"It goes on {moment}; seats that failed in this round are asked again."
 
     def apply(self, debate: Debate, fact: Resumed) -> Debate:
         del fact

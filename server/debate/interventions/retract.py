@@ -1,4 +1,4 @@
-"""A turn is struck through, and left out of every later prompt."""
+"""Strikes a turn through, and leaves it out of every later prompt."""
 
 from server.debate.ballots import convergence
 from server.debate.facts.errors import check, require
@@ -12,24 +12,27 @@ class Retract(Action[TurnRetracted]):
     facts = (TurnRetracted,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
-        turns = [turn for turn in debate.turns if turn.seat == request.to]
-        left = [turn.slot_index for turn in turns if turn.round == request.round and debate.is_active(turn)]
-        spoken = ", ".join(str(number) for number in sorted({turn.round for turn in turns}))
-        hint = f"; it spoke in round {spoken}." if turns else "."
-        missing = f"There is no turn of {request.to[:60]!r} in round {request.round} to retract."
-        require(left, f"{missing} Pass `to` and `round`{hint}")
+        turns = [turn for turn in (*debate.turns, *debate.advice) if turn.seat == request.to]
+        active_slots = [
+            turn.slot_index for turn in turns if turn.round == request.round and debate.is_active(turn)
+        ]
+        rounds = ", ".join(str(number) for number in sorted({turn.round for turn in turns}))
+        hint = f"; it spoke in round {rounds}." if turns else "."
+        problem = f"There is no turn of {request.to[:60]!r} in round {request.round} to retract."
+        require(active_slots, f"{problem} Pass `to` and `round`{hint}")
         is_judged = debate.phase and not debate.phase.is_talk and debate.verdict
         require(not is_judged, "The verdict was made with that turn. Fork the debate to judge without it.")
-        event = TurnRetracted(seat=request.to, turn_round=request.round, slot_index=left[-1])
+        event = TurnRetracted(seat=request.to, turn_round=request.round, slot_index=active_slots[-1])
         return [event], "It is struck through, and left out of every prompt from now on."
 
     def rebuild(self, fact: TurnRetracted) -> InterventionRequest:
         return InterventionRequest(to=fact.seat, round=fact.turn_round)
 
     def apply(self, debate: Debate, fact: TurnRetracted) -> Debate:
-        before = debate.interventions[:-1]
-        gone = replace(debate, interventions=before).retracted_turns
-        active = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns} - gone
+        earlier_interventions = debate.interventions[:-1]
+        retracted_turns = replace(debate, interventions=earlier_interventions).retracted_turns
+        turns = (*debate.turns, *debate.advice)
+        active = {(turn.seat, turn.round, turn.slot_index) for turn in turns} - retracted_turns
         check((fact.seat, fact.turn_round, fact.slot_index) in active, "there is no such turn")
         return convergence.supersede_votes(replace(debate, retracted_at=debate.version + 1))
 
@@ -38,5 +41,5 @@ class Retract(Action[TurnRetracted]):
 
     def inherit(self, fact: TurnRetracted, fork: Inheritance) -> TurnRetracted | None:
         """Turns that were retracted after the inherited rounds stay retracted."""
-        made_in = min(fact.round, fork.at_round)
-        return fact.model_copy(update={"round": made_in}) if fact.turn_round <= fork.at_round else None
+        round_number = min(fact.round, fork.at_round)
+        return fact.model_copy(update={"round": round_number}) if fact.turn_round <= fork.at_round else None

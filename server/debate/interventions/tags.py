@@ -1,4 +1,4 @@
-"""Tags, under which a debate is found: two actions, which add and remove them."""
+"""Adds and removes tags, by which debates are found: two actions."""
 
 from typing import TypeVar
 
@@ -36,14 +36,14 @@ class Tag(TagAction[Tagged]):
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
         tags = parse_tags(debate, request.text)
-        new = tuple(name for name in tags if name not in debate.tags)
-        for name in new:
+        new_tags = tuple(name for name in tags if name not in debate.tags)
+        for name in new_tags:
             require_length("A tag has", len(name), MAX_TAG_LENGTH)
-        count = len(debate.tags) + len(new)
+        count = len(debate.tags) + len(new_tags)
         require(count <= MOST_TAGS, f"A debate has {MOST_TAGS} tags at most, and these would make {count}.")
-        if not new:
+        if not new_tags:
             return [], "It has these tags already."
-        return [Tagged(tags=new)], f"It is found under {', '.join(new)} from now on."
+        return [Tagged(tags=new_tags)], f"It is found under {', '.join(new_tags)} from now on."
 
 
 class Untag(TagAction[Untagged]):
@@ -52,16 +52,19 @@ class Untag(TagAction[Untagged]):
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
         tags = parse_tags(debate, request.text)
-        held = tuple(name for name in tags if name in debate.tags)
-        own = f"Its tags: {', '.join(debate.tags)}." if debate.tags else "It has no tags."
-        require(held == tags, f"It has no tag {next((t for t in tags if t not in held), '')[:60]!r}. {own}")
-        return [Untagged(tags=held)], f"It no longer has {', '.join(held)}."
+        present = tuple(name for name in tags if name in debate.tags)
+        advice = f"Its tags: {', '.join(debate.tags)}." if debate.tags else "It has no tags."
+        require(
+            present == tags,
+            f"It has no tag {next((t for t in tags if t not in present), '')[:60]!r}. {advice}",
+        )
+        return [Untagged(tags=present)], f"It no longer has {', '.join(present)}."
 
 
 def parse_tags(debate: Debate, text: str) -> tuple[str, ...]:
-    """Tags, one a line, or several with commas between them where the line is no tag of the debate itself."""
+    """Tags, one a line; a line with commas has several, unless the whole line is a tag of the debate."""
     lines = [clean_line(line) for line in text.splitlines()]
-    split = [[line] if line in debate.tags else map(clean_line, line.split(",")) for line in lines]
-    found = tuple(dict.fromkeys(name for names in split for name in names if name))
-    require(found, "Pass in `text` the tags, with commas between them.")
-    return found
+    names_by_line = [[line] if line in debate.tags else map(clean_line, line.split(",")) for line in lines]
+    tags = tuple(dict.fromkeys(name for names in names_by_line for name in names if name))
+    require(tags, "Pass in `text` the tags, with commas between them.")
+    return tags

@@ -1,4 +1,4 @@
-"""How votes are weighed, and what share of them wins. Two actions, on the same voters."""
+"""Changes the weights of votes, and the share that wins: two actions for the same voters."""
 
 from server.debate.commands.setup.voting import build_weights, parse_fraction
 from server.debate.facts.errors import require
@@ -20,7 +20,7 @@ class Weights(Action[WeightsChanged]):
     facts = (WeightsChanged,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
-        voters = find_uncounted_voters(debate)
+        voters = list_uncounted_voters(debate)
         if set(voters) & set(debate.names):
             check_framed(debate)
         require(request.weights, f"Pass `weights`: a fraction for each voter. Voters: {', '.join(voters)}.")
@@ -30,17 +30,17 @@ class Weights(Action[WeightsChanged]):
         return [WeightsChanged(weights=weights)], "Votes are counted so when the verdict is made."
 
     def rebuild(self, fact: WeightsChanged) -> InterventionRequest:
-        weights = {each.seat: each.weight for each in fact.weights}
+        weights = {weight.seat: weight.weight for weight in fact.weights}
         return InterventionRequest(weights=weights)
 
     def describe(self, fact: WeightsChanged) -> tuple[str, str]:
         return "", ", ".join(f"{weight.seat}: {weight.weight}" for weight in fact.weights)
 
     def inherit(self, fact: WeightsChanged, fork: Inheritance) -> WeightsChanged | None:
-        left = fork.seats - fork.other_judges
-        kept = tuple(weight for weight in fact.weights if weight.seat in left)
-        inherited = super().inherit(fact, fork)
-        return inherited.model_copy(update={"weights": kept}) if inherited and kept else None
+        seats = fork.seats - fork.other_judges
+        weights = tuple(weight for weight in fact.weights if weight.seat in seats)
+        fact_of_fork = super().inherit(fact, fork)
+        return fact_of_fork.model_copy(update={"weights": weights}) if fact_of_fork and weights else None
 
 
 class Threshold(Action[ThresholdChanged]):
@@ -48,7 +48,7 @@ class Threshold(Action[ThresholdChanged]):
     facts = (ThresholdChanged,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
-        find_uncounted_voters(debate)
+        list_uncounted_voters(debate)
         share = parse_fraction(request.threshold, "threshold", maximum=1)
         of = "cast votes'" if debate.voting and debate.voting.of == "cast" else "votes'"
         effect = f"A position prevails with {share} of the {of} weight or more, when the verdict is made."
@@ -61,8 +61,8 @@ class Threshold(Action[ThresholdChanged]):
         return "", fact.threshold
 
 
-def find_uncounted_voters(debate: Debate) -> tuple[str, ...]:
-    """The seats whose votes make the verdict, while their votes are not counted yet."""
+def list_uncounted_voters(debate: Debate) -> tuple[str, ...]:
+    """The seats whose votes make the verdict, as long as these are not counted."""
     voters = find_voters(debate.setup)
     require(voters, "No votes are counted in this debate, so that there is nothing to weigh.")
     require(not debate.verdict, "There is a verdict: the votes were counted. Fork the debate instead.")

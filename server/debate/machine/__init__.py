@@ -1,1 +1,1 @@
-"""The state machine: what events change, and what comes next."""
+"""The state machine: what comes next, what models are sent, what their replies are, and what events change."""

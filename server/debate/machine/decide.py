@@ -10,21 +10,20 @@ The rounds of a debate follow the phases of its setup:
 
     (opened) -> framing -> phase 1 -> phase 2 -> ... -> ballots, judges or the moderator -> Concluded, Ended
 
-Which phase follows is decided in `advance`. A round with too few answers pauses the debate, and so does a debater
-who was never heard; resuming calls the missing seats again. A round of talk begins only when the budget allows
-all of it.
+How it goes through them, and why its talk ends, is in `rules.course`. Here is what is due at a moment, in the order of
+`find_step`: an end or a pause is kept; too few answers pause the debate; missing answers are asked for; and after a
+round that is over comes what `escalation` or `course.advance` return.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, assert_never
 
 from server.debate.ballots.challenges import build_challenge
-from server.debate.ballots.convergence import build_talk_skipped
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.answers import PromptFunctionsLost, PromptsComputed
+from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, PromptsComputed
 from server.debate.facts.errors import require_length
 from server.debate.facts.events import Ended, Event, Failed, Paused, PhaseEntered
-from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.setup.seats import (
     AWAITED,
     CALLER,
@@ -36,15 +35,6 @@ from server.debate.facts.setup.seats import (
 )
 from server.debate.facts.text import clean
 from server.debate.machine.transitions import replay
-from server.debate.rules.advance import (
-    NO_CODE,
-    CallerCode,
-    PromptFunction,
-    advance,
-    build_predicate_lost,
-    find_talk_end,
-    next_phase,
-)
 from server.debate.rules.budget import (
     MIN_CALL_SECONDS,
     NO_DEADLINE,
@@ -58,13 +48,14 @@ from server.debate.rules.budget import (
     count_open_calls,
     find_round_shortfall,
 )
+from server.debate.rules.caller_code import NO_CODE, CallerCode, PromptFunction, TerminateWhen
 from server.debate.rules.calls import Call, due_slots, pending_calls
+from server.debate.rules.course import advance, build_budget_end, find_talk_end, next_phase
 from server.debate.rules.escalation import Mirror, find_escalation
 from server.debate.rules.pauses import (
     NextStep,
     build_fallback_round_plan,
     build_unheard_pause,
-    compute_quorum,
     find_breakpoint_pause,
     find_quorum_shortfall,
     find_unheard,
@@ -124,13 +115,15 @@ def decide(
     step = find_step(debate, code, elapsed, asks_client=asks_client)
     match step:
         case Record(events):
-            following = NextStep(events, 0, elapsed)
+            next_step = NextStep(events, 0, elapsed)
         case Ask(calls):
-            following = NextStep((), len(calls), elapsed)
-        case _:
+            next_step = NextStep((), len(calls), elapsed)
+        case Mirror() | Wait() | Over():
             return step
-    paused = find_breakpoint_pause(debate, following)
-    return Record((paused,)) if paused else step
+        case _:
+            assert_never(step)
+    pause = find_breakpoint_pause(debate, next_step)
+    return Record((pause,)) if pause else step
 
 
 def find_step(  # noqa: PLR0911  (a table of cases)
@@ -143,7 +136,8 @@ def find_step(  # noqa: PLR0911  (a table of cases)
         return Wait(debate.paused.reason)
     if reason := find_quorum_shortfall(debate):
         return Record(events_after_quorum_shortfall(debate, reason, elapsed))
-    at_once = build_challenge(debate) or build_talk_skipped(debate)
+    at_once = build_challenge(debate)
+    # A challenge comes before anybody is asked: each answer of the round is to have read it.
     calls = () if at_once else pending_calls(debate)
     if model_calls := tuple(
         call for call in calls if call.model not in AWAITED or (asks_client and call.model == CLIENT)
@@ -151,24 +145,25 @@ def find_step(  # noqa: PLR0911  (a table of cases)
         return plan_calls(debate, model_calls, elapsed)
     if calls:
         return Wait(format_wait_reason(calls))
-    following = at_once or build_fallback_round_plan(debate)
+    # Each of these is asked only where those before it have nothing: one step records one consequence.
+    events = at_once or build_fallback_round_plan(debate)
     predicate = code.terminate_when
-    following = following or build_predicate_lost(debate, predicate)
-    escalation = None if following else find_escalation(debate, elapsed)
+    events = events or build_predicate_lost(debate, predicate)
+    escalation = None if events else find_escalation(debate, elapsed)
     if isinstance(escalation, Mirror):
         return escalation
-    following = following or ((escalation,) if escalation else advance(debate, predicate))
-    following = events_before_round(debate, following[-1], elapsed) or following
-    return Record((*following, *build_prompt_events(debate, following, code.prompts)))
+    events = events or ((escalation,) if escalation else advance(debate, predicate))
+    events = events_before_round(debate, events[-1], elapsed) or events
+    return Record((*events, *build_prompt_events(debate, events, code.prompts)))
 
 
 def build_prompt_events(
-    debate: Debate, following: tuple[Event, ...], functions: Mapping[str, PromptFunction]
+    debate: Debate, events: tuple[Event, ...], functions: Mapping[str, PromptFunction]
 ) -> tuple[Event, ...]:
     """What the caller's functions write for the round that begins, where it changed, or that they are gone."""
-    if not (debate.setup.prompt_functions and isinstance(following[-1], PhaseEntered)):
+    if not (debate.setup.prompt_functions and isinstance(events[-1], PhaseEntered)):
         return ()
-    at = replay(following, debate)
+    at = replay(events, debate)
     if not functions:
         return () if debate.prompt_functions_lost else (PromptFunctionsLost(round=at.round),)
     prompts = []
@@ -183,32 +178,33 @@ def build_prompt_events(
     return (PromptsComputed(round=at.round, prompts=tuple(prompts)),) if prompts else ()
 
 
-def events_before_round(debate: Debate, entered: Event, elapsed: ElapsedTime) -> tuple[Event, ...]:
+def build_predicate_lost(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
+    """That nobody can ask the caller's predicate after this round, once for a debate."""
+    phase = debate.phase
+    is_asked = phase is not None and phase.is_talk and not find_talk_end(debate)
+    is_lost = debate.setup.has_predicate and terminate_when is None and debate.predicate_lost is None
+    return (PredicateLost(round=debate.round),) if is_lost and is_asked else ()
+
+
+def events_before_round(debate: Debate, last_event: Event, elapsed: ElapsedTime) -> tuple[Event, ...]:
     """What happens instead of the next round: a debater was never heard, or not all of the round can be paid for."""
-    if not isinstance(entered, PhaseEntered):
+    if not isinstance(last_event, PhaseEntered):
         return ()
     if (unheard := find_unheard(debate)) and compute_remaining(debate, elapsed).calls:
         return (build_unheard_pause(debate, unheard),)
-    reason = find_round_shortfall(debate, entered, elapsed)
-    if not reason:
-        return ()
-    if debate.limits.on_budget == "pause":
-        or_conclude = ", or conclude" if debate.turns else ""
-        return (Paused(cause="budget", reason=f"{reason}. Extend the limits{or_conclude}."),)
-    if debate.turns:
-        return (TalkConcluded(cause="budget", round=debate.round, reason=reason),)
-    return (Ended(ending="truncated", cause="budget", detail=reason),)
+    reason = find_round_shortfall(debate, last_event, elapsed)
+    return build_budget_end(debate, reason, begins_round=True) if reason else ()
 
 
 def events_after_quorum_shortfall(debate: Debate, reason: str, elapsed: ElapsedTime) -> tuple[Event, ...]:
     """What follows where too few seats answered: a pause, or the end where no budget is left to call them."""
     remaining, time = compute_remaining(debate, elapsed), compute_time_remaining(debate, elapsed)
     if not time.calls:
-        return events_after_budget_exhausted(debate, time.reason)
+        return build_budget_end(debate, time.reason)
     phase = debate.phase
     has_answers = debate.turns if phase is None or phase.is_talk else debate.answered_slots
     if has_answers and not remaining.calls and debate.limits.on_budget == "conclude":
-        return events_after_budget_exhausted(debate, remaining.reason)
+        return build_budget_end(debate, remaining.reason)
     return (Paused(cause="quorum", reason=reason),)
 
 
@@ -217,7 +213,7 @@ def plan_calls(debate: Debate, calls: tuple[Call, ...], elapsed: ElapsedTime) ->
     remaining, deadline = compute_remaining(debate, elapsed), call_deadline(debate, elapsed)
     later = count_open_calls(debate) - len(calls)
     if not remaining.calls or (is_round_planned(debate) and remaining.calls < len(calls) + later):
-        return Record(events_after_budget_exhausted(debate, remaining.reason))
+        return Record(build_budget_end(debate, remaining.reason))
     if deadline.seconds_left <= MIN_CALL_SECONDS:
         return Record(build_late_failures(calls, deadline))
     # Retries of these calls leave the rest of the round its own.
@@ -230,26 +226,6 @@ def is_round_planned(debate: Debate) -> bool:
         return False
     has_failed = any(failure.seat in debate.names for failure in debate.round_failures)
     return not has_failed and not debate.round_turns(debate.round)
-
-
-def events_after_budget_exhausted(debate: Debate, reason: str) -> tuple[Event, ...]:
-    """What follows when no call is left in the budget: the verdict, a pause, or the end."""
-    phase = debate.phase
-    talking = phase is not None and phase.is_talk and not debate.is_concluding
-    extend = Paused(cause="budget", reason=f"{reason}. Extend the limits.")
-    if debate.limits.on_budget == "pause":
-        or_conclude = Paused(cause="budget", reason=f"{reason}. Extend the limits, or conclude.")
-        return (or_conclude if talking and debate.turns else extend,)
-    if talking and debate.turns:
-        return (TalkConcluded(cause="budget", round=debate.round, reason=reason),)
-    if debate.verdict:  # without the deliverable
-        return (Ended(ending="concluded", cause="budget", detail=reason),)
-    if phase is not None and not phase.is_talk:
-        counted, needed = compute_quorum(debate, phase)
-        if not needed or any(slot.key in debate.answered_slots for slot in counted):
-            return advance(debate, None)  # with the judgments or ballots so far
-    truncated = Ended(ending="truncated", cause="budget", detail=reason)
-    return (extend if debate.turns else truncated,)  # turns that were paid for can be used with other limits
 
 
 def build_late_failures(calls: tuple[Call, ...], deadline: Deadline) -> tuple[Event, ...]:
@@ -270,28 +246,38 @@ def build_late_failures(calls: tuple[Call, ...], deadline: Deadline) -> tuple[Ev
     )
 
 
+Status = Literal["ready", "running", "waiting", "paused", "concluded", "truncated"]
+"""`ready`: it could go on, and nobody runs it, which the debate itself does not know. `waiting`: for a turn of somebody
+at a client."""
+
+
 @once
-def status(debate: Debate) -> str:
-    """One of running, waiting (for a turn of somebody at a client), paused, concluded, truncated."""
+def status(debate: Debate) -> Status:
+    """How a debate stands; a `running` one may be `ready`."""
     if debate.ended:
         return debate.ended.ending
     if debate.paused:
         return "paused"
-    due = () if find_quorum_shortfall(debate) else due_slots(debate)
-    is_waiting = due and all(current_model(debate, slot.seat) in AWAITED for slot in due)
+    slots = () if find_quorum_shortfall(debate) else due_slots(debate)
+    is_waiting = slots and all(current_model(debate, slot.seat) in AWAITED for slot in slots)
     return "waiting" if is_waiting else "running"
 
 
 def format_wait_reason(calls: tuple[Call, ...]) -> str:
-    due = (
-        (reason, tuple(one for one in calls if one.model == model)) for model, reason in WAIT_REASONS.items()
+    calls_by_reason = (
+        (reason, tuple(call for call in calls if call.model == model))
+        for model, reason in WAIT_REASONS.items()
     )
-    return " ".join(reason.format(format_awaited(found)) for reason, found in due if found)
+    return " ".join(
+        reason.format(format_awaited(calls_of_model))
+        for reason, calls_of_model in calls_by_reason
+        if calls_of_model
+    )
 
 
 def format_awaited(calls: tuple[Call, ...]) -> str:
     seats = {call.seat: " (a private ballot)" * is_private_ballot(call.slot_index) for call in calls}
-    return ", ".join(f"{seat}{what}" for seat, what in seats.items())
+    return ", ".join(f"{seat}{suffix}" for seat, suffix in seats.items())
 
 
 def awaits_client(debate: Debate) -> bool:

@@ -14,6 +14,7 @@ from functools import reduce
 from typing import assert_never
 
 from server.debate.ballots import challenges
+from server.debate.documents.passages import find_passage_problem
 from server.debate.facts.answers import (
     DefaultPlanUsed,
     HandedOff,
@@ -23,7 +24,7 @@ from server.debate.facts.answers import (
     PromptsComputed,
     SlotFact,
 )
-from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
+from server.debate.facts.beliefs import Agreed, Alerted, Converged
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.errors import IllegalEvent, check, check_fits
 from server.debate.facts.escalation import EscalationFact
@@ -34,20 +35,21 @@ from server.debate.facts.events import (
     Event,
     Paused,
     PhaseEntered,
+    PositionsFramed,
     Resumed,
 )
 from server.debate.facts.interventions import InterventionEvent, InterventionFact
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import MODERATOR
 from server.debate.interventions.registry import find_action
-from server.debate.rules import escalation, framing
-from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
-from server.debate.rules.answers import apply_slot_event
+from server.debate.machine.answers import apply_slot_event
+from server.debate.rules import caller_code, escalation, framing
+from server.debate.rules.course import can_follow, find_block_problem, is_agreed
 from server.debate.rules.schedule import find_plan_problem, is_exhausted, open_slots
 from server.debate.rules.speaking_order import find_handoff_problem
 from server.debate.state.debate import Debate, replace
 from server.debate.state.seats import phase_seats
-from server.debate.votes.verdict import find_verdict_problem
+from server.debate.verdicts.rules import find_verdict_problem
 from server.debate.votes.voters import verdict_source
 
 
@@ -59,11 +61,24 @@ def apply(debate: Debate | None, event: Event) -> Debate:
     """
     if debate is None:
         if isinstance(event, Opened):
-            return Debate(setup=event)
+            return Debate(event)
         raise IllegalEvent(f"{event.kind} before the debate was opened")
     if not is_in_time(debate, event):
         raise IllegalEvent(f"{event.kind} {'after' if debate.ended else 'before'} the end")
-    return replace(apply_by_kind(debate, event), version=debate.version + 1)
+    debate_after = apply_by_kind(debate, event)
+    return replace(debate_after, changed_setup=change_setup(debate.setup, event), version=debate.version + 1)
+
+
+def change_setup(setup: Opened, event: Event) -> Opened:
+    """The set-up in force after an event: the only function that changes one. Most events leave it as it is.
+
+    A fork that takes over what happened until then begins with this set-up, and without such events.
+    """
+    if isinstance(event, PositionsFramed):
+        return framing.apply_positions(setup, event)
+    if isinstance(event, EarlierWithdrawn):
+        return framing.withdraw_earlier(setup, event)
+    return find_action(event).change_setup(setup, event) if isinstance(event, InterventionFact) else setup
 
 
 def is_in_time(debate: Debate, event: Event) -> bool:
@@ -86,19 +101,27 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case DefaultPlanUsed():
             check_fits(find_plan_problem(debate, event))
             check(is_exhausted(debate, (MODERATOR, 0)), "the moderator may still answer")
-            answered = debate.answered_slots | {(MODERATOR, 0)}
-            added = (*debate.transcript_events, event)
-            return replace(debate, answered_slots=answered, transcript_events=added)
-        case PredicateLost() | PromptsComputed() | PromptFunctionsLost() | BlockEnded():
-            return follow_course(debate, event)
-        case PassageRead() | Agreed():
-            return follow_course(debate, event)
+            answered_slots = debate.answered_slots | {(MODERATOR, 0)}
+            transcript = (*debate.transcript_events, event)
+            return replace(debate, answered_slots=answered_slots, transcript_events=transcript)
+        case PredicateLost() | PromptsComputed() | PromptFunctionsLost():
+            check_fits(caller_code.find_code_problem(debate, event))
+            return caller_code.add_code_event(debate, event)
+        case BlockEnded():
+            check_fits(find_block_problem(debate, event))
+            return replace(debate, ended_blocks=(*debate.ended_blocks, event))
+        case PassageRead():
+            check_fits(find_passage_problem(debate, event))
+            return replace(debate, passages=(*debate.passages, event))
+        case Agreed():
+            check(is_agreed(debate, event), "it does not follow from the votes")
+            return replace(debate, agreements=(*debate.agreements, event))
         case EarlierWithdrawn():
-            return replace(debate, setup=framing.withdraw_earlier(debate.setup, event))
+            return debate  # it changes the set-up alone
         case EscalationFact():
             check_fits(escalation.find_escalation_problem(debate, event))
             return escalation.apply_escalation(debate, event)
-        case TalkSkipped() | Converged() | Alerted():
+        case Converged() | Alerted():
             check(challenges.is_due(debate, event), "it does not follow from the ballots")
             return challenges.add_ballot_event(debate, event)
         case HandedOff():
@@ -112,33 +135,28 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case Paused() | Resumed():
             return find_action(event).apply(debate, event)
         case Ended():
-            decided = debate.verdict is not None or not verdict_source(debate.setup)
-            check(event.ending == "truncated" or decided, "concluded without a verdict")
+            has_verdict = debate.verdict is not None or not verdict_source(debate.setup)
+            check(event.ending == "truncated" or has_verdict, "concluded without a verdict")
             return replace(debate, ended=event)
         case _:
             assert_never(event)
-
-
-def follow_course(debate: Debate, event: CourseFact) -> Debate:
-    check_fits(find_course_problem(debate, event))
-    return apply_course_event(debate, event)
 
 
 def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     phase = next((phase for phase in debate.setup.phases if phase.name == event.phase), None)
     check(phase is not None, f"no phase {event.phase}")
     check(event.round == debate.round + 1, "rounds follow one another")
-    is_prepared = debate.rounds or not (debate.setup.needs_framing or open_slots(debate))
-    check(bool(is_prepared), "the positions are not known yet, or the documents not read yet")
+    check(bool(debate.rounds or not debate.setup.needs_framing), "the positions are not known yet")
+    check(bool(debate.rounds or not open_slots(debate)), "the documents are not read yet")
     assert phase is not None
     check(can_follow(debate, phase), f"{event.phase} cannot follow")
-    asked = phase_seats(debate.setup, phase)
+    seats = phase_seats(debate.setup, phase)
     if phase.order == "handoff":
-        check(len(event.order) == 1 and event.order[0] in asked, "one debater speaks at a time")
-        chosen = [handed.to for handed in debate.handoffs if handed.round == debate.round]
-        check(not chosen or event.order == (chosen[0],), "somebody else was chosen to speak")
+        check(len(event.order) == 1 and event.order[0] in seats, "one debater speaks at a time")
+        next_names = [handoff.to for handoff in debate.handoffs if handoff.round == debate.round]
+        check(not next_names or event.order == (next_names[0],), "somebody else was chosen to speak")
     else:
-        check(sorted(event.order) == sorted(asked), "the order is not one of those who are asked")
+        check(sorted(event.order) == sorted(seats), "the order is not one of those who are asked")
     starts = (*debate.round_starts, len(debate.transcript_events))
     rounds = (*debate.rounds, event)
     return replace(debate, rounds=rounds, round_starts=starts, answered_slots=frozenset(), round_failures=())
@@ -146,8 +164,8 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
 
 def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
     """Add an intervention: most of the state derives from `Debate.interventions`, and its action changes the rest."""
-    after = replace(debate, interventions=(*debate.interventions, event))
-    return find_action(event).apply(after, event)
+    debate_after = replace(debate, interventions=(*debate.interventions, event))
+    return find_action(event).apply(debate_after, event)
 
 
 def replay(events: Iterable[Event], start: Debate | None = None) -> Debate:

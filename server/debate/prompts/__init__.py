@@ -1,1 +1,1 @@
-"""The prompts of model calls."""
+"""Pieces of the prompts of model calls; `machine.render` puts them together."""

@@ -6,14 +6,14 @@ notes to it, and, before the talk, without a transcript. What comes before the l
 
 from collections.abc import Iterator
 
-from server.debate.ballots.waves import SAMPLE_BALLOT, find_wave, is_blind_ballot, is_private_ballot
+from server.debate.ballots.waves import SAMPLE_BALLOT, is_blind_ballot, is_private_ballot, name_wave
 from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.material import render_direct_messages
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
-from server.debate.state.labels import side_labels
+from server.debate.state.labels import order_sides, side_labels
 from server.debate.state.seats import current_model, phase_seats
 
 
@@ -23,8 +23,7 @@ def list_ballot_positions(debate: Debate, call: Call) -> list[str]:
     Voters of one model begin with different ones, as far as they go round, and begin alike in every vote. A sample
     begins with the one after that of the sample before it.
     """
-    labels = side_labels(debate)
-    ordered = sorted(labels, key=lambda name: debate.setup.labels.index(labels[name]))
+    ordered = [*order_sides(debate).values()]
     is_private = is_private_ballot(call.slot_index)
     voters = debate.names if is_private else phase_seats(debate.setup, debate.round_phase(call.round))
     by_model = sorted(voters, key=lambda seat: current_model(debate, seat))
@@ -58,5 +57,5 @@ def render_private_steps(debate: Debate, call: Call) -> Iterator[str]:
             yield wording.quote_instruction(given.text)
     yield from render_direct_messages(debate, call)
     role = f"You were {side_labels(debate)[call.seat]}, and do not answer as such."
-    after_round = f" {wording.AFTER_ROUND}" if find_wave(debate, call.slot_index) == "round" else ""
+    after_round = f" {wording.AFTER_ROUND}" if name_wave(debate, call.slot_index) == "round" else ""
     yield f"{wording.PRIVATE_BALLOT} {role} {wording.LATER_BALLOT} {wording.BALLOT_STEPS}{after_round}"

@@ -9,7 +9,7 @@ from server.debate.ballots.waves import is_blind_ballot
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts.earlier import Recalled
 from server.debate.facts.quoting import quote_verbatim
-from server.debate.facts.setup.seats import seat_kind
+from server.debate.facts.setup.seats import is_judge
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.rules.calls import Call
@@ -17,11 +17,10 @@ from server.debate.state.debate import Debate
 
 
 def reads_earlier(debate: Debate, call: Call) -> bool:
-    """Whether a seat reads what was recalled: judges only if that was asked for, and nobody in a blind ballot."""
+    """Whether a seat reads what was recalled: no judge, and nobody in a blind ballot."""
     memory = debate.setup.memory
-    if memory is None or not memory.in_force or is_blind_ballot(call.slot_index) or call.task == "framing":
-        return False
-    return seat_kind(call.seat) != "judges" or (memory.for_judges and call.task == "judgment")
+    is_apart = is_judge(call.seat) or is_blind_ballot(call.slot_index) or call.task == "framing"
+    return memory is not None and bool(memory.in_force) and not is_apart
 
 
 def render_earlier(debate: Debate, call: Call) -> Iterator[str]:

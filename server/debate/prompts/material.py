@@ -2,44 +2,23 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import assert_never
 
 from server.debate.arguments.points import format_id, split_turn
 from server.debate.arguments.sources import list_sources
-from server.debate.ballots.rhetoric import find_contest, list_contestable, list_marks, name_pattern
-from server.debate.documents.marks import disarm_marks
-from server.debate.documents.sections import PASSAGE_LENGTH, describe_section
-from server.debate.facts.answers import Span
+from server.debate.documents.sections import PASSAGE_LENGTH
 from server.debate.facts.events import Spoke
-from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_verbatim
-from server.debate.facts.setup.seats import seat_kind
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.transcript import describe_record, show_text
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
-from server.debate.state.labels import relabel, side_labels
+from server.debate.state.labels import side_labels
 from server.debate.state.memo import by_round
-from server.debate.state.seats import hides
 
 MAX_DIRECT_MESSAGES = 100
 """Messages between a debater and others that its prompt shows; older ones are left out (requirement D5)."""
-
-
-def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
-    """What only this debater reads: notes to it, messages, look-ups, and the message that it is to answer."""
-    for note in debate.notes:
-        if note.to == call.seat and isinstance(note, NoteAdded):
-            yield "A note for you alone:\n" + quote_verbatim(note.text)
-    yield from render_direct_messages(debate, call)
-    yield from render_passage_steps(debate, call)
-    yield from render_own_marks(debate, call)
-    yield from render_research(debate, call)
-    if call.task == "answer":
-        message = find_answered_message(debate, call)
-        is_active = debate.is_active(message)
-        text = render_message(debate, message) if is_active else "It was retracted; answer in a sentence."
-        yield f"{side_labels(debate)[call.message_author]} to you, {message.act}:\n{text}"
 
 
 def render_message(debate: Debate, message: Spoke) -> str:
@@ -47,52 +26,6 @@ def render_message(debate: Debate, message: Spoke) -> str:
     (point,) = split_turn(debate, message).points
     name = format_id(point.id, side_labels(debate)[message.seat])
     return f"[{name}]\n{show_text(debate, message.text, 1, message.seen)}"
-
-
-def render_own_marks(debate: Debate, call: Call) -> Iterator[str]:
-    """What the observer alleges of this debater's last turns, which it may contest in this one."""
-    told = list_contestable(debate, call.seat) if call.task == "argument" else ()
-    if told:
-        yield wording.CONTEST_STEPS
-    for number, allegation in enumerate(told, start=1):
-        yield f"{number}. {name_pattern(allegation.mark.pattern)}:\n{quote_words(debate, allegation.mark.said)}"
-        original = allegation.mark.original
-        if original and not hides(debate.setup.hidden_from_seats, original.seat):
-            yield f"made of what {side_labels(debate)[original.seat]} said:\n{quote_words(debate, original)}"
-
-
-def render_shown_marks(debate: Debate, reading: int) -> Iterator[str]:
-    """What the observer alleges, for judges who are to read it."""
-    observer, labels = debate.setup.observer, side_labels(debate, reading)
-    if not (observer and observer.shown) or "observer" in debate.setup.hidden_from_seats:
-        return
-    allegations = list(list_marks(debate))
-    if allegations:
-        yield wording.OBSERVED_MATERIAL
-    for allegation in allegations:
-        said, original = allegation.mark.said, allegation.mark.original
-        yield f"{labels[said.seat]} in round {said.round}, {name_pattern(allegation.mark.pattern)}:"
-        yield quote_words(debate, said, reading)
-        if original:
-            yield f"made of what {labels[original.seat]} said:\n{quote_words(debate, original, reading)}"
-        if why := find_contest(debate, allegation):
-            yield f"{labels[said.seat]} contests it:\n{quote_verbatim(disarm_marks(relabel(debate, why, reading)))}"
-
-
-def quote_words(debate: Debate, span: Span, reading: int = 1) -> str:
-    return quote_verbatim(disarm_marks(relabel(debate, span.quote, reading)))
-
-
-def render_section(debate: Debate, call: Call) -> str:
-    """The section of a long document that the reader is to digest."""
-    reader = debate.setup.reader
-    assert reader is not None
-    section = reader.sections[call.slot_index]
-    document = debate.setup.documents[section.document - 1]
-    place = describe_section(document.text, section.start, section.end)
-    title = quote_verbatim(clean_line(document.title))
-    text = quote_verbatim(document.text[section.start : section.end])
-    return f"# A section of a document: {place}\n{title}\n>\n{text}"
 
 
 def render_passage_steps(debate: Debate, call: Call) -> Iterator[str]:
@@ -119,12 +52,24 @@ def render_identity(debate: Debate, call: Call) -> Iterator[str]:
             yield f"You are {side_labels(debate)[call.seat]}. Your position: {clean_line(debater.stance)}"
             if debater.role:
                 yield f"Your role: {clean_line(debater.role)}"
-        case "ballot" if seat_kind(call.seat) == "debaters":
-            yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such."
-        case "ballot" | "judgment" if debate.turns:
-            yield describe_record(debate)
-        case _:  # the others lead, or read all there is as it is
-            pass
+        case "ballot" | "judgment":
+            if call.seat in debate.names:
+                yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such."
+            elif debate.turns:
+                yield describe_record(debate)
+        case (
+            "opening"
+            | "closing"
+            | "framing"
+            | "digest"
+            | "reading"
+            | "measurement"
+            | "deliverable"
+            | ("advice" | "review" | "exchange" | "report" | "check")
+        ):
+            pass  # who leads, reads all there is as it is, or is not told who it is
+        case _:
+            assert_never(call.task)
 
 
 def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:

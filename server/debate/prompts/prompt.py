@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from server.debate.facts.events import Task
-from server.debate.facts.setup.options import HandoffMode
 from server.debate.prompts.tool_schemas import Function
 
 
@@ -18,7 +16,7 @@ class Message:
 class PromptSummary:
     """The essentials of a prompt, for a model too small to use the whole."""
 
-    task: Task
+    task: str  # as people read it
     question: str
     round: int
     stance: str = ""
@@ -26,7 +24,6 @@ class PromptSummary:
     positions: tuple[tuple[str, str], ...] = ()  # (label, stance), in the order of the reading
     points: tuple[str, ...] = ()  # for a judge, the id of the first point of each position that has any
     choices: tuple[str, ...] = ()  # the names or labels to choose from, where the reply contains a choice
-    handoff_mode: HandoffMode | None = None  # how the reply names the next speaker, where it has to
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,32 +3,38 @@
 from collections.abc import Mapping
 from itertools import chain
 
+from server.debate.answer.count import count_panel
+from server.debate.answer.debates import build_panel
+from server.debate.answer.panel import name_review
+from server.debate.answer.prompts import order_answers, order_reviews
+from server.debate.answer.report import find_report
 from server.debate.arguments.points import format_id, list_points
+from server.debate.facts.setup.phases import ADVICE_TASKS
 from server.debate.prompts.ballots import is_blind_call
 from server.debate.prompts.material import find_answered_message
 from server.debate.prompts.prompt import PromptSummary
-from server.debate.prompts.tail import find_handoff_mode, other_debaters, other_labels
+from server.debate.prompts.tail import hands_over, other_labels
 from server.debate.prompts.transcript import is_debater_call
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
-from server.debate.state.labels import relabel, side_labels
+from server.debate.state.labels import order_sides, side_labels, turn_text
 from server.debate.state.seats import hides
 
 
-def build_prompt_summary(debate: Debate, call: Call) -> PromptSummary:
-    handoff_mode = find_handoff_mode(debate, call)
+def build_prompt_summary(debate: Debate, call: Call, task: str) -> PromptSummary:
+    """`task`: its name for people."""
+    if call.task in ADVICE_TASKS:
+        return build_advice_summary(debate, call)
     labels = side_labels(debate, call.reading)
-    ordered = sorted(labels, key=lambda name: debate.setup.labels.index(labels[name]))
-    positions = tuple((labels[name], debate.debater(name).stance) for name in ordered)
+    sides = order_sides(debate, call.reading)
+    positions = tuple((label, debate.debater(name).stance) for label, name in sides.items())
     choices: tuple[str, ...] = ()
-    if call.task == "message":
-        choices = other_labels(debate, call)
-    elif call.task == "opening":
-        choices = debate.names
-    elif handoff_mode:
-        choices = other_debaters(debate, call)
+    if call.task == "opening":
+        choices = tuple(labels.values())
+    elif call.task == "message" or hands_over(debate, call):
+        choices = other_labels(debate, call.seat)
     return PromptSummary(
-        task=call.task,
+        task=task,
         question=debate.setup.question,
         round=call.round,
         stance=debate.debater(call.seat).stance if call.seat in debate.names else "",
@@ -36,7 +42,26 @@ def build_prompt_summary(debate: Debate, call: Call) -> PromptSummary:
         positions=() if call.task in ("argument", "framing", "digest") else positions,
         points=list_first_points(debate, labels) if call.task == "judgment" else (),
         choices=choices,
-        handoff_mode=handoff_mode,
+    )
+
+
+def build_advice_summary(debate: Debate, call: Call) -> PromptSummary:
+    """What a seat of the answer format is asked, with the labels or ids that its reply may name."""
+    panel = build_panel(debate)
+    choices: tuple[str, ...] = ()
+    if call.task == "review":
+        choices = tuple(order_answers(panel, call.seat, call.slot_index))
+    elif call.task == "exchange":
+        choices = tuple(order_reviews(panel, call.seat))
+    elif call.task == "report":
+        choices = tuple(name_review(panel, seat) for seat in panel.readers)
+    text = find_report(panel, count_panel(panel))[0].recommendation if call.task == "check" else ""
+    return PromptSummary(
+        task=call.task,
+        question=debate.setup.question,
+        round=call.round,
+        opponent_text=text,
+        choices=choices,
     )
 
 
@@ -51,10 +76,10 @@ def list_first_points(debate: Debate, labels: Mapping[str, str]) -> tuple[str, .
 
 def find_opponent_text(debate: Debate, call: Call) -> str:
     """The message to answer, or the last argument of another seat that this seat may see; "" if none."""
-    is_debater = is_debater_call(call)
+    is_debater = is_debater_call(debate, call)
     if call.task == "answer":
         message = find_answered_message(debate, call)
-        return relabel(debate, message.text) if debate.is_active(message) else ""
+        return message.text if debate.is_active(message) else ""
     if is_blind_call(call):
         return ""
     hidden = debate.setup.hidden_from_seats if is_debater else ()
@@ -67,6 +92,6 @@ def find_opponent_text(debate: Debate, call: Call) -> str:
         if turn.seat != call.seat
         and turn.act == "argument"
         and debate.is_active(turn)
-        and not hides(hidden, turn.seat)
+        and not hides(debate.setup, hidden, turn.seat)
     )
-    return relabel(debate, next(texts, ""), call.reading)
+    return turn_text(debate, next(texts, ""), call.reading)

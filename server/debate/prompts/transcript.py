@@ -8,31 +8,31 @@ hide a kind of seat from the others.
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import NamedTuple, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 from server.debate.arguments.points import find_claims, format_id, split_turn
 from server.debate.arguments.sources import Source, list_sources
 from server.debate.documents.digests import render_digest
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.documents.sections import describe_section
-from server.debate.facts.answers import DefaultPlanUsed, Extracted, PassageRead, SlotFact
-from server.debate.facts.events import Audited, PhaseEntered, RoundClosed, RoundOpened, Spoke
+from server.debate.facts.answers import DefaultPlanUsed, PassageRead, Reading, Remark, SlotFact
+from server.debate.facts.events import PhaseEntered, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.quoting import quote_inline, quote_verbatim
 from server.debate.facts.setup.phases import Phase
-from server.debate.facts.setup.seats import Debater, seat_kind
+from server.debate.facts.setup.seats import MODERATOR, Debater
 from server.debate.facts.text import clean_line, shorten
 from server.debate.prompts.earlier import reads_earlier, render_earlier
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.calls import Call
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, TranscriptEvent
-from server.debate.state.labels import SECOND_READING, relabel, side_labels
+from server.debate.state.labels import SECOND_READING, order_sides, side_labels, turn_text
 from server.debate.state.seats import hides
 from server.debate.votes.readings import order_turns
 
 MAX_STANCE_TAG_LENGTH = 40
-NO_PASSAGE = {
+NO_PASSAGE: dict[Literal["known", "nothing", "no_room"], str] = {
     "known": "it was shown before",
     "nothing": "nothing was found",
     "no_room": "there is no room for more passages",
@@ -84,15 +84,14 @@ def show_text(
 
     `seen`: the version of the debate that its author had read.
     """
-    marked = mark_quotes(debate, text, seen, lambda part: relabel(debate, part, reading), start, end)
+    marked = mark_quotes(debate, text, seen, lambda part: turn_text(debate, part, reading), start, end)
     return quote_verbatim(marked)
 
 
 def position_lines(debate: Debate, reading: int = 0) -> list[str]:
     """A line "LABEL. stance" for each position, in the order of the labels."""
-    labels = side_labels(debate, reading)
-    ordered = sorted(labels, key=lambda name: debate.setup.labels.index(labels[name]))
-    return [f"{labels[name]}. {clean_line(debate.debater(name).stance)}" for name in ordered]
+    sides = order_sides(debate, reading)
+    return [f"{label}. {clean_line(debate.debater(name).stance)}" for label, name in sides.items()]
 
 
 class Finished(NamedTuple):
@@ -102,7 +101,7 @@ class Finished(NamedTuple):
     events: tuple[TranscriptEvent, ...] = ()
     note_versions: tuple[int, ...] = ()
     retracted: frozenset[tuple[str, int, int]] = frozenset()
-    extractions: tuple[Extracted, ...] = ()  # which divide turns
+    readings: tuple[Reading, ...] = ()  # some divide turns
     text: str = ""
 
     def is_of(self, debate: Debate) -> bool:
@@ -112,7 +111,7 @@ class Finished(NamedTuple):
             and self.events == debate.transcript_events[: len(self.events)]
             and self.note_versions == debate.note_versions[: len(self.note_versions)]
             and self.retracted == debate.retracted_turns
-            and self.extractions == debate.extractions[: len(self.extractions)]
+            and self.readings == debate.readings[: len(self.readings)]
         )
 
 
@@ -126,7 +125,11 @@ def render_transcript(debate: Debate, call: Call) -> list[str]:
 
 def find_finished(debate: Debate, call: Call) -> Finished:
     """The rounds before this one. The set-up no longer changes once there are any, so that none is rendered twice."""
-    reader = (is_debater_call(call), call.reading, call.seat if debate.setup.hidden_from_seats else "")
+    reader = (
+        is_debater_call(debate, call),
+        call.reading,
+        call.seat if debate.setup.hidden_from_seats else "",
+    )
     known: Finished = debate.cache.get(reader, Finished())
     if not known.is_of(debate) or len(known.rounds) >= debate.round:
         known = Finished()
@@ -139,7 +142,7 @@ def find_finished(debate: Debate, call: Call) -> Finished:
         events=debate.transcript_events[: debate.round_starts[-1]],
         note_versions=debate.note_versions[: sum(note.round < debate.round for note in debate.notes)],
         retracted=debate.retracted_turns,
-        extractions=tuple(extracted for extracted in debate.extractions if extracted.round < debate.round),
+        readings=tuple(reading for reading in debate.readings if reading.round < debate.round),
         text="\n\n".join(filter(None, texts)),
     )
     return made
@@ -179,7 +182,7 @@ def arrange_round(debate: Debate, round_number: int, call: Call) -> Iterator[tup
     is_open = round_number == debate.round and call.task not in ("ballot", "answer")
     is_being_written = phase.order == "together" and is_open
     groups = order_turns(debate, round_number, call.reading)
-    if is_debater_call(call):  # messages are in the last words of the two whom they concern
+    if is_debater_call(debate, call):  # messages are in the last words of the two whom they concern
         groups = () if is_being_written else tuple(group for group in groups if group[0].act == "argument")
     return place_turns(debate, round_number, groups)
 
@@ -201,7 +204,7 @@ def place_turns(
         if isinstance(event, Spoke):
             recorded.add((event.seat, event.slot_index))
         elif shows_all or not (isinstance(event, NoteAdded) and event.to):
-            ready = waiting if isinstance(event, Audited | RoundClosed) else []
+            ready = waiting if isinstance(event, Remark | RoundClosed) else []
             ready = [group for group in waiting if group[0].seen < version] or ready
             waiting = [group for group in waiting if group not in ready]
             turns = list(chain.from_iterable(ready))
@@ -211,8 +214,8 @@ def place_turns(
     yield from ((turn, False) for turn in chain.from_iterable(waiting))
 
 
-def is_debater_call(call: Call) -> bool:
-    return seat_kind(call.seat) == "debaters"
+def is_debater_call(debate: Debate, call: Call) -> bool:
+    return call.seat in debate.names
 
 
 def is_visible(debate: Debate, event: TranscriptEvent | PassageRead, call: Call) -> bool:
@@ -223,8 +226,8 @@ def is_visible(debate: Debate, event: TranscriptEvent | PassageRead, call: Call)
     hidden = debate.setup.hidden_from_seats
     if isinstance(event, NoteAdded | Challenged | DefaultPlanUsed) or event.seat == call.seat:
         return True
-    is_read_anyway = seat_kind(event.seat) == "debaters" and not is_debater_call(call)
-    return is_read_anyway or not hides(hidden, event.seat)
+    is_read_anyway = event.seat in debate.names and not is_debater_call(debate, call)
+    return is_read_anyway or not hides(debate.setup, hidden, event.seat)
 
 
 def render_block(debate: Debate, event: TranscriptEvent, reading: int, is_late: bool) -> str:
@@ -240,8 +243,8 @@ def render_block(debate: Debate, event: TranscriptEvent, reading: int, is_late: 
             return render_briefing(debate, event, reading)
         case DefaultPlanUsed():
             return ""
-        case Audited():
-            heading, text = "the referee on this round", event.text
+        case Remark():
+            heading, text = event.heading, event.text
         case RoundClosed():
             heading = "the moderator sums up"
             text = event.summary + (f"\nSettled: {event.decision}" if event.settled else "")
@@ -341,13 +344,13 @@ def list_missing(debate: Debate, phases: Mapping[int, Phase]) -> list[str]:
     missing = []
     if retracted := sum(not debate.is_active(turn) for turn in debate.turns):
         missing.append("a retracted turn" if retracted == 1 else f"{retracted} retracted turns")
-    missing += [
-        f"what the {kind} said" for kind in debate.setup.hidden_from_seats if kind in ("moderator", "referee")
-    ]
+    remarks = {event.seat for event in debate.transcript_events if isinstance(event, Remark)}
+    hidden = debate.setup.hidden_from_seats
+    missing += [f"what the {seat} said" for seat in hidden if seat in (MODERATOR, *remarks)]
     for_all = (n for n, phase in phases.items() if phase.is_talk and phase.order in ("together", "declared"))
     absent = [n for n in for_all if len({turn.seat for turn in debate.round_turns(n)}) < len(debate.names)]
     missing += [f"turns in {format_rounds(absent)} that were never made"] if absent else []
-    if debate.setup.memory and debate.setup.memory.in_force and not debate.setup.memory.for_judges:
+    if debate.setup.memory and debate.setup.memory.in_force:
         missing.append("what the debaters were told of earlier debates")
     missing += ["the debaters' private ballots"] if debate.setup.ballots != "none" else []
     votes = [n for n, phase in phases.items() if phase.is_vote and n < debate.round]

@@ -1,1 +1,1 @@
-"""Records that come from elsewhere: whether they are within bounds, and follow from what they say happened."""
+"""Records from elsewhere: whether they are within bounds, and whether each entry follows from those before it."""

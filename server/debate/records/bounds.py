@@ -1,14 +1,14 @@
-"""Bounds of what an entry may hold: actors, texts, figures. They are those of what is typed or answered.
+"""The bounds of an entry: actors, texts, figures. They are the bounds of requests and answers.
 
-A text that has no row in `TEXT_LENGTHS` is a name, and has to be one clean line.
+A text without a row in `TEXT_LENGTHS` is a name, and must be one clean line.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
-from server.debate.facts import answers, escalation, interventions
+from server.debate.facts import advice, answers, escalation, interventions
 from server.debate.facts.answers import (
     DefaultPlanUsed,
     Digested,
@@ -18,7 +18,7 @@ from server.debate.facts.answers import (
 )
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import (
-    Audited,
+    JUDGE_ADVICE,
     Balloted,
     Concluded,
     Ended,
@@ -41,6 +41,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
     MAX_PROMPT_LENGTH,
+    Answering,
     Debater,
     Framing,
     JudgePanel,
@@ -51,13 +52,15 @@ from server.debate.facts.setup.seats import (
 from server.debate.facts.text import clean
 from server.debate.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
 from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH
+from server.debate.replies.advice import MAX_FIELD_LENGTH as MAX_ADVICE_LENGTH
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
-from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH
 from server.debate.replies.messages import MAX_MESSAGE_LENGTH
-from server.debate.replies.observations import MAX_WHY_LENGTH
 from server.debate.replies.votes import MAX_FIELD_LENGTH
+from server.debate.replies.words import MAX_WHY_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
+from server.debate.seats.framer import MAX_ASSUMPTION_LENGTH
+from server.debate.seats.registry import SEATS
 
 MAX_ENTRIES = 20_000
 MAX_ATTEMPTS = 10_000  # requests for one answer, which may be the vectors of thousands of questions
@@ -67,9 +70,15 @@ MAX_COST_USD = 1_000_000  # of one answer
 MAX_TOKEN_PRICE_USD = 1_000
 MAX_LINE_LENGTH = 200
 ACTOR_RULE = "actor: it has to be one clean line"
-MAX_REASON_LENGTH = 2_500  # of what the server wrote, which may list names and failures
+MAX_REASON_LENGTH = 2_500  # of the server's own texts, which may list names and failures
 
-TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
+ADVICE_LENGTHS = dict.fromkeys(("recommendation", "because", "value"), MAX_ADVICE_LENGTH)
+OPINION_LENGTHS = ADVICE_LENGTHS | dict.fromkeys(
+    ("premise", "assumed", "changes_if", "next"), MAX_ADVICE_LENGTH
+)
+
+TEXT_LENGTHS: dict[type[Fact], Mapping[str, int]] = {
+    **{fact: lengths for seat in SEATS for fact, lengths in seat.texts.items()},
     Debater: {
         "stance": MAX_STANCE_LENGTH,
         "role": MAX_STANCE_LENGTH,
@@ -105,16 +114,24 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
     RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
     Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
-    Audited: {"text": MAX_TURN_LENGTH},
     answers.Span: {"quote": MAX_TURN_LENGTH},
-    answers.Mark: {"why": MAX_WHY_LENGTH},
     answers.Contest: {"why": MAX_WHY_LENGTH},
-    answers.Claim: dict.fromkeys(("wording", "evidence"), MAX_WHY_LENGTH),
-    answers.LeftOut: {"why": MAX_WHY_LENGTH},
     answers.DirectMessage: {"text": MAX_MESSAGE_LENGTH},
     RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
     Balloted: dict.fromkeys(("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH),
-    Judged: dict.fromkeys(("verdict", "reasoning", "common_position", "would_change"), MAX_FIELD_LENGTH),
+    advice.Advised: OPINION_LENGTHS,
+    advice.Reviewed: ADVICE_LENGTHS
+    | dict.fromkeys(("missing", "keep", "differ_in", "against"), MAX_ADVICE_LENGTH),
+    advice.Correction: dict.fromkeys(("words", "right"), MAX_ADVICE_LENGTH),
+    advice.Branch: dict.fromkeys(("condition", "advice"), MAX_ADVICE_LENGTH),
+    advice.Exchanged: dict.fromkeys(
+        ("reply", "decides", "recommendation", "moved_by", "value", "next", "against"), MAX_ADVICE_LENGTH
+    ),
+    advice.Reported: {name: most for name, most in OPINION_LENGTHS.items() if name != "value"},
+    advice.Sourced: {"text": MAX_ADVICE_LENGTH},
+    advice.Fault: dict.fromkeys(("words", "right"), MAX_ADVICE_LENGTH),
+    Answering: {"mine": MAX_PROMPT_LENGTH},
+    Judged: dict.fromkeys(("verdict", "reasoning", *JUDGE_ADVICE), MAX_FIELD_LENGTH),
     Synthesized: {"text": MAX_VALUE_SIZE},
     Lookup: {"tool": MAX_LINE_LENGTH, "arguments": 4_000, "result": 8_000, "failed": 4_000},
     Failed: {"detail": MAX_DETAIL_LENGTH},
@@ -124,7 +141,7 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
 
 
 def check_bounds(history: Sequence[Recorded]) -> None:
-    """Check the size and shape of everything that the entries hold.
+    """Check the size and form of everything in the entries.
 
     Raises:
         InvalidRequestError: something is out of bounds; the text names the first entry, the field and the rule.
@@ -147,10 +164,10 @@ def check_bounds(history: Sequence[Recorded]) -> None:
 
 
 def check_contribution(facts: Iterable[Fact], actor: str) -> None:
-    """Check what somebody begins a debate with, or adds to it, before it is recorded.
+    """Check the beginning of a debate, or an addition to it, before it is recorded.
 
     Raises:
-        InvalidRequestError: no record may hold it; the text names the field and the rule.
+        InvalidRequestError: no record may contain it; the text names the field and the rule.
     """
     try:
         require(is_line(actor), ACTOR_RULE)
@@ -166,9 +183,11 @@ def check_fact(fact: Fact) -> None:
     Raises:
         InvalidRequestError: something is out of bounds; the text names the field and the rule.
     """
-    if isinstance(fact, Judged | Balloted | RoundClosed):
+    if isinstance(
+        fact, Judged | Balloted | RoundClosed | advice.Reviewed | advice.Exchanged | advice.Checked
+    ):
         require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
-    lengths = find_text_lengths(type(fact))
+    lengths = list_text_lengths(type(fact))
     for name, value in fact:
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, str):
@@ -178,30 +197,30 @@ def check_fact(fact: Fact) -> None:
     if isinstance(fact, Usage):
         check_usage(fact)
     if isinstance(fact, Failed):
-        fewest, most = (1, 1) if fact.usage else (0, MAX_ATTEMPTS)  # usage counts its own
-        require(fewest <= fact.attempts <= most, f"attempts: from {fewest} to {most:,}")
+        fewest, highest = (1, 1) if fact.usage else (0, MAX_ATTEMPTS)  # usage counts its own
+        require(fewest <= fact.attempts <= highest, f"attempts: from {fewest} to {highest:,}")
     if isinstance(fact, escalation.Spent):
         require(fact.reused_turns <= MAX_ENTRIES, "spent.reused_turns: no debate has so many")
     if isinstance(fact, Price):
         check_price(fact)
 
 
-def find_text_lengths(kind: type[Fact]) -> dict[str, int]:
+def list_text_lengths(kind: type[Fact]) -> Mapping[str, int]:
     return next((TEXT_LENGTHS[base] for base in kind.__mro__ if base in TEXT_LENGTHS), {})
 
 
-def check_text(name: str, text: str, most: int | None) -> None:
-    if most is None:
+def check_text(name: str, text: str, limit: int | None) -> None:
+    if limit is None:
         require(not text or is_line(text), f"{name}: one clean line of at most {MAX_LINE_LENGTH} characters")
         return
-    require(len(text) <= most, f"{name}: {len(text):,} characters, and {most:,} are allowed")
+    require(len(text) <= limit, f"{name}: {len(text):,} characters, and {limit:,} are allowed")
     require(clean(f"|{text}|") == f"|{text}|", f"{name}: it holds control characters")
 
 
 def is_line(text: str) -> bool:
-    """Whether a text is one line that can be printed as it is.
+    """Whether a text is one printable line.
 
-    Signs of private use, or newer than this Python's tables, are not printable to it, and are seen all the same.
+    Python calls private characters, and those newer than its tables, unprintable; here they are allowed.
     """
     is_seen = text.isprintable() or (clean(f"|{text}|") == f"|{text}|" and not {"\n", "\t"} & {*text})
     return len(text) <= MAX_LINE_LENGTH and is_seen and bool(text.strip())
@@ -210,6 +229,8 @@ def is_line(text: str) -> bool:
 def check_usage(usage: Usage) -> None:
     for name in ("input_tokens", "cached_tokens", "output_tokens", "sent_tokens", "reused_tokens"):
         require(getattr(usage, name) <= MAX_TOKENS, f"usage.{name}: no answer has so many tokens")
+    is_part = usage.thinking_tokens <= usage.output_tokens
+    require(is_part, "usage.thinking_tokens: there were more than were written")
     require(usage.milliseconds <= MAX_MILLISECONDS, "usage.milliseconds: no answer takes so long")
     is_kept = usage.cost_usd == "0" and not usage.input_tokens + usage.output_tokens  # of an earlier request
     fewest = 0 if is_kept else 1

@@ -1,6 +1,6 @@
-"""What a receipt says of a debate that has ended: an in-toto statement (v1) made from its entries alone.
+"""The receipt of a debate that has ended: an in-toto statement (v1), made from its entries alone.
 
-Models hold no keys and sign nothing: the host that recorded the debate attests what it recorded.
+Models have no keys and sign nothing: the host that recorded the debate attests what it recorded.
 """
 
 import json
@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from server.debate.analysis.confidence import build_confidence
+from server.debate.facts.advice import AdviceEvent
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import (
@@ -25,21 +26,21 @@ from server.debate.facts.events import (
 from server.debate.facts.setup.opened import Opened
 from server.debate.machine.transitions import replay
 from server.debate.state.debate import Debate
+from server.debate.verdicts.rules import count_panel
 from server.debate.votes.panel import compare_mirror, find_voter_model, list_seats
-from server.debate.votes.verdict import count_panel
 from server.debate.votes.voters import verdict_source
 from server.debate.votes.voting import SYNTHESIS
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "counterpoint/receipt/1"
 RULES = "counterpoint/rules/1"
-"""Names the rules of counting: those of a later release that come to something else have another name."""
+"""Names the rules of counting. If a later release counts otherwise, its rules have another name."""
 
 Json = dict[str, Any]
 
 
 def find_end(history: Sequence[Recorded]) -> int:
-    """The number of the entry that ends the debate; 0 if it has not ended. Facts may follow it."""
+    """The number of the entry that ends the debate; 0 if it has not ended. Other facts may follow it."""
     return next((entry.seq for entry in reversed(history) if isinstance(entry.event, Ended)), 0)
 
 
@@ -49,33 +50,33 @@ def build_statement(
     *,
     version: str,
     public_key: str,
-    reached: Debate | None = None,
+    replayed: Debate | None = None,
 ) -> Json:
-    """The statement about a debate that has ended. `version`: of the software; `public_key`: of who signs, base64.
+    """The statement about a debate that has ended. `version`: of the software; `public_key`: of the signer, base64.
 
-    `reached`: what replaying the history leads to, where that was done already.
+    `replayed`: the debate after the whole history, if it was replayed already.
     """
     end = find_end(history)
-    is_reached = reached is not None and end == len(history)  # facts that follow the end are not signed
+    is_current = replayed is not None and end == len(history)  # facts that follow the end are not signed
     history = history[:end]
-    debate = reached if reached and is_reached else replay(entry.event for entry in history)
+    debate = replayed if replayed and is_current else replay(entry.event for entry in history)
     assert debate.ended
-    answers = find_deciding_answers(debate, history)
-    last = history[-1]
+    answers = list_deciding_answers(debate, history)
+    last_entry = history[-1]
     return {
         "_type": STATEMENT_TYPE,
-        "subject": [{"name": f"debate:{debate_id}", "digest": {"sha256": last.hash}}],
+        "subject": [{"name": f"debate:{debate_id}", "digest": {"sha256": last_entry.hash}}],
         "predicateType": PREDICATE_TYPE,
         "predicate": {
             "attested_by": "host",
             "signer": {"algorithm": "ed25519", "public_key": public_key},
             "software": {"name": "counterpoint-mcp", "version": version},
-            "time": last.at,
+            "time": last_entry.at,
             "entries": len(history),
-            "ended_seq": last.seq,
+            "ended_seq": last_entry.seq,
             "ending": debate.ended.ending,
             "cause": debate.ended.cause,
-            "setup_sha256": hash_setup(history),
+            "setup_sha256": hash_setup(debate.opened),
             "rule": {
                 "rules": RULES,
                 "name": verdict_source(debate.setup),
@@ -88,27 +89,28 @@ def build_statement(
     }
 
 
-def hash_setup(history: Sequence[Recorded]) -> str:
+def hash_setup(opened: Opened) -> str:
     """SHA-256 of the set-up as canonical JSON, without what has its default: a later release adds fields."""
-    opened = history[0].event
-    assert isinstance(opened, Opened)
     setup = opened.model_dump(mode="json", exclude_defaults=True)
     return sha256(
         json.dumps(setup, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
     ).hexdigest()
 
 
-def find_deciding_answers(debate: Debate, history: Sequence[Recorded]) -> dict[int, AnswerEvent]:
-    """The answers that the result rests on, by the number of their entry."""
-    deciding: list[AnswerEvent] = [*debate.judgments, *debate.last_ballots]
+def list_deciding_answers(debate: Debate, history: Sequence[Recorded]) -> dict[int, AnswerEvent]:
+    """The answers behind the result, by the number of their entry."""
+    deciding: list[AnswerEvent] = [*debate.judgments, *debate.last_ballots, *debate.advice]
     deciding += debate.round_summaries[-1:] if verdict_source(debate.setup) == "moderator" else ()
     deciding += [debate.deliverable] if debate.deliverable else []
-    found: dict[int, AnswerEvent] = {}
+    answers: dict[int, AnswerEvent] = {}
     for entry in history:
         event = entry.event
-        if isinstance(event, Judged | Balloted | RoundClosed | Synthesized) and event in deciding:
-            found[entry.seq] = event
-    return found
+        if (
+            isinstance(event, Judged | Balloted | RoundClosed | Synthesized | AdviceEvent)
+            and event in deciding
+        ):
+            answers[entry.seq] = event
+    return answers
 
 
 def describe_answer(seq: int, answer: AnswerEvent) -> Json:
@@ -118,42 +120,42 @@ def describe_answer(seq: int, answer: AnswerEvent) -> Json:
 
 
 def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json:
-    found = debate.verdict
-    if found is None:
+    conclusion = debate.verdict
+    if conclusion is None:
         return {"outcome": "", "winner": "", "consensus": "", "votes": [], "dissent": []}
-    votes = [describe_vote(debate, vote, answers) for vote in found.votes]
-    told: Json = {
-        "outcome": found.outcome,
-        "winner": found.winner,
-        "consensus": find_consensus(debate, found),
+    votes = [describe_vote(debate, vote, answers) for vote in conclusion.votes]
+    statement: Json = {
+        "outcome": conclusion.outcome,
+        "winner": conclusion.winner,
+        "consensus": find_consensus(debate, conclusion),
         "votes": votes,
-        "dissent": find_dissent(found),
+        "dissent": list_dissenters(conclusion),
     }
     if votes:
-        count = count_panel(debate, found.votes)
-        seats = list_seats(debate, found.votes)
-        told["count"] = {
+        count = count_panel(debate, conclusion.votes)
+        seats = list_seats(debate, conclusion.votes)
+        statement["count"] = {
             "asked": len(seats),
             "voted": sum(bool(seat.side) for seat in seats),
             "ahead": count.ahead,
             "support": str(count.support),
             "against": str(count.against),
         }
-        confidence = build_confidence(debate, found.votes, count)
-        told["confidence"] = {
-            "value": f"{confidence.value:.2f}",
+        confidence = build_confidence(debate, conclusion.votes, count)
+        statement["confidence"] = {
+            "value": "" if confidence.value is None else f"{confidence.value:.2f}",
             "method": confidence.basis,
-            "n": told["count"]["voted"],
+            "n": statement["count"]["voted"],
         }
-    if isinstance(debate.mirror, MirrorHeld) and (compared := compare_mirror(debate)):
-        held = debate.mirror
-        told["mirror"] = {"debate": held.debate_id, "head": held.head, "agrees": compared.agrees}
-    return told
+    if isinstance(debate.mirror, MirrorHeld) and (comparison := compare_mirror(debate)):
+        mirror = debate.mirror
+        statement["mirror"] = {"debate": mirror.debate_id, "head": mirror.head, "agrees": comparison.agrees}
+    return statement
 
 
-def find_consensus(debate: Debate, found: Concluded) -> str:
-    """How much of all seats asked is behind the finding; "" where there is none."""
-    is_found = found.outcome in ("decided", "leaning", "synthesis")
+def find_consensus(debate: Debate, conclusion: Concluded) -> str:
+    """How much of all seats asked supports the finding; "" without a finding."""
+    is_found = conclusion.outcome in ("decided", "leaning", "synthesis")
     return debate.agreements[-1].consensus if is_found and debate.agreements else ""
 
 
@@ -161,7 +163,7 @@ def describe_vote(debate: Debate, vote: Vote, answers: Mapping[int, AnswerEvent]
     return {
         "seat": vote.judge,
         "model": find_voter_model(debate, vote.judge),
-        "choice": find_side(vote),
+        "choice": name_choice(vote),
         "margin": vote.margin,
         "weight": vote.weight,
         "abstains": vote.abstains,
@@ -169,40 +171,42 @@ def describe_vote(debate: Debate, vote: Vote, answers: Mapping[int, AnswerEvent]
     }
 
 
-def find_side(vote: Vote) -> str:
-    """A debater's name; "*" for a position made of the others, "" for none."""
+def name_choice(vote: Vote) -> str:
+    """A debater's name; "*" for a position made of the others; "" for none."""
     return SYNTHESIS if vote.for_synthesis else vote.winner
 
 
-def find_dissent(found: Concluded) -> list[str]:
-    """Who voted for something else than what was found. Where nothing was, nobody dissents."""
-    side = SYNTHESIS if found.outcome == "synthesis" else found.winner
-    return [vote.judge for vote in found.votes if side and not vote.abstains and find_side(vote) != side]
+def list_dissenters(conclusion: Concluded) -> list[str]:
+    """Who voted otherwise than the finding; [] without a finding."""
+    side = SYNTHESIS if conclusion.outcome == "synthesis" else conclusion.winner
+    return [
+        vote.judge for vote in conclusion.votes if side and not vote.abstains and name_choice(vote) != side
+    ]
 
 
-def find_difference(given: Any, expected: Any, path: str = "") -> str:
-    """Where two JSON values differ first, as `a.b[2]`; "" if they are the same, types included."""
-    if isinstance(given, dict) and isinstance(expected, dict):
-        names = sorted({*given, *expected})
+def find_difference(actual: Any, expected: Any, path: str = "") -> str:
+    """Where two JSON values first differ, as `a.b[2]`; "" if they are equal, also in their types."""
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        names = sorted({*actual, *expected})
         parts = (
             (
                 f"{path}.{name}".lstrip("."),
-                name in given and name in expected,
-                given.get(name),
+                name in actual and name in expected,
+                actual.get(name),
                 expected.get(name),
             )
             for name in names
         )
-    elif isinstance(given, list) and isinstance(expected, list):
-        count = min(len(given), len(expected))
-        rest = [(f"{path}[{count}]", False, None, None)] if len(given) != len(expected) else []
-        both = ((f"{path}[{n}]", True, given[n], expected[n]) for n in range(count))
-        parts = chain(both, rest)  # type: ignore[assignment]
+    elif isinstance(actual, list) and isinstance(expected, list):
+        count = min(len(actual), len(expected))
+        extra = [(f"{path}[{count}]", False, None, None)] if len(actual) != len(expected) else []
+        pairs = ((f"{path}[{n}]", True, actual[n], expected[n]) for n in range(count))
+        parts = chain(pairs, extra)  # type: ignore[assignment]
     else:
-        return "" if type(given) is type(expected) and given == expected else path or "all of it"
-    for where, is_in_both, one, other in parts:
+        return "" if type(actual) is type(expected) and actual == expected else path or "all of it"
+    for where, is_in_both, left, right in parts:
         if not is_in_both:
             return where
-        if found := find_difference(one, other, where):
-            return found
+        if difference := find_difference(left, right, where):
+            return difference
     return ""

@@ -1,7 +1,8 @@
-"""Whether a set-up is one that `open_debate` or a fork could have made: the rules for what is typed, run again."""
+"""Whether `open_debate` or a fork could have made a set-up: the rules for requests, applied again."""
 
 import json
 import re
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -9,6 +10,8 @@ from pydantic import BaseModel, ValidationError
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
+from server.debate.commands.inputs import OfficerInput
+from server.debate.commands.setup.advisors import add_answering
 from server.debate.commands.setup.ballots import add_meter, check_challenges
 from server.debate.commands.setup.debaters import MAX_DEBATERS, NO_FRAMER, check_debaters
 from server.debate.commands.setup.documents import build_documents
@@ -29,43 +32,41 @@ from server.debate.commands.setup.phases import (
 from server.debate.commands.setup.team import MOST_JUDGES, list_candidates
 from server.debate.commands.setup.voting import check_voting
 from server.debate.documents.digests import find_reader_problem
+from server.debate.facts.advice import MINE
 from server.debate.facts.earlier import MOST_RECALLED_BYTES
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.fact import Fact
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
-from server.debate.facts.setup.seats import WRITTEN, Framing
+from server.debate.facts.setup.seats import SYNTHESIZER, WRITTEN, Answering, Framing
 from server.debate.facts.text import clean, clean_line, count_bytes
 from server.debate.schemas.output_schema import check_schema
+from server.debate.seats.registry import BY_NAME
 from server.debate.state.labels import is_label, label_debaters
 from server.debate.state.seats import find_models, seat_models
-from server.debate.votes.verdict import COUNTING_RULES
 from server.debate.votes.voters import find_voters
 
 T = TypeVar("T", bound=BaseModel)
 
 DEBATE_ID = re.compile("[2-9a-hjkmnp-z]{12}")
-"""An id as this server makes them."""
+"""Ids as this server makes them."""
 
-MAX_PHASES = 15  # twelve of a caller's, the closing round, the deliverable and the baseline
+MAX_PHASES = 15  # twelve of a caller's, private ballots, the deliverable and the baseline
 
 MOST_MODELS = 2 * MAX_DEBATERS
-"""Those that debates can be given, and each debater's own."""
+"""The candidates of a debate, and each debater's own model."""
 
 HASH = re.compile("[0-9a-f]{64}")
 NO_OPTIONS = requests.OptionsInput()
-ANY_FORMAT = next(iter(FORMATS.values()))  # all debaters have a stance by now
+ANY_FORMAT = next(iter(FORMATS.values()))  # only for checks that no longer depend on the format
 
 SEAT_INPUTS: dict[str, type[BaseModel]] = {
     "judges": requests.JudgesInput,
     "moderator": requests.ModeratorInput,
-    "referee": requests.OfficerInput,
-    "observer": requests.ObserverInput,
-    "analyst": requests.OfficerInput,
-    "synthesizer": requests.OfficerInput,
+    "synthesizer": OfficerInput,
     "limits": requests.LimitsInput,
 }
-"""The arguments that the parts of a set-up come from, with their bounds."""
+"""The arguments behind the parts of a set-up, with their bounds."""
 
 
 def check_opened(setup: Opened) -> None:
@@ -73,7 +74,11 @@ def check_opened(setup: Opened) -> None:
     try:
         require(setup.format in FORMATS, f"there is no format {setup.format}.")
         check_typed_parts(setup)
-        check_debaters([build_input(requests.DebaterInput, each) for each in setup.debaters], ANY_FORMAT)
+        inputs = [build_input(requests.DebaterInput, debater) for debater in setup.debaters]
+        if setup.answering:
+            check_answering(setup, setup.answering, inputs)
+        else:
+            check_debaters(inputs, ANY_FORMAT)
         check_setup(setup if not setup.forked_from else relax_quorum(setup), NO_OPTIONS)
         check_phases(setup)
         check_seats(setup)
@@ -87,155 +92,203 @@ def check_opened(setup: Opened) -> None:
         check_team(setup)
         check_voting(setup)
         check_challenges(setup)
-        is_format = setup.challenges.most_rounds == FORMATS[setup.format].max_allowed_rounds
-        require(is_format, "challenges: their rounds are not those of its format.")
         if setup.output_schema:
             is_compact = check_schema(json.loads(setup.output_schema)) == setup.output_schema
             require(is_compact, "output_schema: it is not as it is recorded.")
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        named = ".".join(map(str, first["loc"]))[:60]
-        raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {named}: {first['msg']}.") from None
+        first_error = error.errors(include_url=False)[0]
+        location = ".".join(map(str, first_error["loc"]))[:60]
+        raise InvalidRequestError(
+            f"Entry 1 (opened) opens no debate: {location}: {first_error['msg']}."
+        ) from None
     except (InvalidRequestError, ValueError, RecursionError) as error:
         raise InvalidRequestError(f"Entry 1 (opened) opens no debate: {error}") from None
 
 
 def check_typed_parts(setup: Opened) -> None:
-    """Run the validators of the arguments; what they would change was not typed."""
+    """Run the validators of the arguments. A value that they would change did not come from a request."""
     for name, kind in SEAT_INPUTS.items():
         if part := getattr(setup, name):
             build_input(kind, part)
+    check_officers(setup)
     build_documents([build_input(requests.DocumentInput, document) for document in setup.documents])
     is_known = all(document.after_round <= setup.forked_at_round for document in setup.documents)
     require(is_known, "documents: one was added after a round that it did not inherit.")
     if setup.reader and (problem := find_reader_problem(setup.documents, setup.reader)):
         raise InvalidRequestError(f"reader: {problem}.")
-    same = ("instructions", "handoff", "on_window", "quorum", "ballots", "stop", "skip_if_agreed")
-    typed = {name: getattr(setup, name) for name in same}
-    typed |= {"pause_when": list(map(str, setup.pause_when))}
-    typed |= {"seed": setup.seed, "tags": list(setup.tags), "fallback_models": list(setup.fallback_models)}
-    hidden = {"hide_from_client": [*setup.hidden_from_client], "hide_from_seats": [*setup.hidden_from_seats]}
+    unchanged = ("instructions", "quorum", "ballots", "stop", "skip_if_agreed")
+    options_fields = {name: getattr(setup, name) for name in unchanged}
+    options_fields |= {"pause_when": list(map(str, setup.pause_when))}
+    options_fields |= {
+        "seed": setup.seed,
+        "tags": list(setup.tags),
+        "fallback_models": list(setup.fallback_models),
+    }
+    visibility = {
+        "hide_from_client": [*setup.hidden_from_client],
+        "hide_from_seats": [*setup.hidden_from_seats],
+    }
     limits = {"turn_timeout": setup.turn_timeout, "max_turn_tokens": setup.max_turn_tokens}
     limits["max_turn_words"] = setup.turn_words
     limits |= {"max_turns": setup.max_turns} if setup.max_turns else {}
-    rules = setup.challenges
-    limits |= {"max_challenges": rules.most, "challenge_cooldown": rules.cooldown}
-    typed["challenges"] = rules.mode
-    options = requests.OptionsInput.model_validate({**typed, "visibility": hidden, "limits": limits})
+    options_fields |= {"challenges": setup.challenges, "thinking": setup.thinking}
+    options = requests.OptionsInput.model_validate(
+        {**options_fields, "visibility": visibility, "limits": limits}
+    )
     require(
         build_breakpoints(options.pause_when) == setup.pause_when, "pause_when: it is not as it is recorded."
     )
     check_visibility(setup, options.visibility)
-    kept = (options.instructions, tuple(options.tags), tuple(options.fallback_models))
-    require(kept == (setup.instructions, setup.tags, setup.fallback_models), "its texts are not clean.")
+    texts = (options.instructions, tuple(options.tags), tuple(options.fallback_models))
+    require(texts == (setup.instructions, setup.tags, setup.fallback_models), "its texts are not clean.")
     require(clean(setup.question) == setup.question, "its question is not clean.")
 
 
-def check_visibility(setup: Opened, given: requests.VisibilityInput) -> None:
-    """Check that whom it hides is a kind of seat or a seat, each once and as it is recorded.
+def check_officers(setup: Opened) -> None:
+    """Check that each officer can be requested, appears once, and is in order."""
+    for officer in setup.officers:
+        require(officer.seat in BY_NAME, f"officers: there is no {officer.seat[:40]}.")
+        kind = BY_NAME[officer.seat].input
+        build_input(kind, officer)
+        extra_fields = officer.model_dump(exclude_defaults=True).keys() - kind.model_fields.keys()
+        require(extra_fields == {"seat"}, f"officers: {officer.seat} has what nobody can ask for.")
+    seats = [officer.seat for officer in setup.officers]
+    require(seats == [seat for seat in BY_NAME if seat in seats], "officers: each once, and in order.")
+    synthesizer = setup.synthesizer
+    require(synthesizer is None or synthesizer.seat == SYNTHESIZER, "synthesizer: it is another seat.")
 
-    Forks and mirrors hide whom their debate hides, which may have had more judges.
+
+def check_visibility(setup: Opened, request: requests.VisibilityInput) -> None:
+    """Check that the hidden seats are kinds or seats, each once and in the recorded form.
+
+    Forks and mirrors hide what their debate hides, which may have had more judges.
     """
     panel = setup.judges
     if setup.forked_from or setup.mirror_of:
-        panel = panel.model_copy(update={"models": ("",) * MOST_JUDGES, "reserve": ("",) * MOST_JUDGES})
-    known = add_visibility(setup.model_copy(update={"judges": panel}), given)
-    is_kept = (known.hidden_from_client, known.hidden_from_seats) == (
+        panel = panel.model_copy(update={"models": ("",) * MOST_JUDGES})
+    checked_setup = add_visibility(setup.model_copy(update={"judges": panel}), request)
+    is_kept = (checked_setup.hidden_from_client, checked_setup.hidden_from_seats) == (
         setup.hidden_from_client,
         setup.hidden_from_seats,
     )
     require(is_kept, "visibility: it is not as it is recorded.")
 
 
+def check_answering(setup: Opened, answering: Answering, inputs: Sequence[requests.DebaterInput]) -> None:
+    """Check that phases, labels, writer and checker follow from the advisors and the effort.
+
+    A fork keeps the labels of its parent, even if it adds documents.
+    """
+    row = FORMATS[setup.format]
+    require(row.is_advice and setup.effort is not None, "its phases and seats do not fit together.")
+    assert setup.effort
+    usual = [f"Advisor {number}" for number in range(1, len(inputs) + 1)]
+    if [debater.name for debater in inputs] != usual or any(
+        debater.stance or debater.role for debater in inputs
+    ):
+        check_debaters(inputs, row)
+        require(
+            all(debater.name != MINE for debater in inputs), "an advisor is called as the caller's answer."
+        )
+    expected = add_answering(
+        setup.model_copy(update={"answering": None}), row, answering.mine, setup.effort.level
+    )
+    if setup.forked_from and expected.answering:
+        parent_answering = expected.answering.model_copy(update={"labels": answering.labels})
+        expected = expected.model_copy(update={"answering": parent_answering, "labels": setup.labels})
+    require(expected == setup, "its advisors, phases and labels do not fit together.")
+
+
 def build_input(kind: type[T], part: Fact) -> T:
-    """The argument that a part of a set-up comes from. Raises ValidationError where it is out of bounds."""
-    given = part.model_dump(exclude_defaults=True, include=set(kind.model_fields))
-    found = kind.model_validate(given)
-    for name, value in given.items():
-        kept = getattr(found, name)
-        kept = tuple(kept) if isinstance(kept, list) else kept
-        require(kept == value or name == "max_cost_usd", f"{name}: it is not clean.")
-    return found
+    """The argument behind a part of a set-up. Raises ValidationError if it is out of bounds."""
+    fields = part.model_dump(exclude_defaults=True, include=set(kind.model_fields))
+    argument = kind.model_validate(fields)
+    for name, value in fields.items():
+        argument_value = getattr(argument, name)
+        argument_value = tuple(argument_value) if isinstance(argument_value, list) else argument_value
+        require(argument_value == value or name == "max_cost_usd", f"{name}: it is not clean.")
+    return argument
 
 
 def relax_quorum(setup: Opened) -> Opened:
-    """A fork with fewer judges keeps the quorum of its parent, of which as many count as there are judges."""
+    """A set-up whose quorum is at most its number of judges: a fork with fewer judges keeps its parent's quorum."""
     panel = setup.judges
     quorum = min(panel.quorum, len(panel.models))
     return setup.model_copy(update={"judges": panel.model_copy(update={"quorum": quorum})})
 
 
 def check_phases(setup: Opened) -> None:
-    """Check that each phase is one that can be asked for, and that they can follow one another."""
-    own = tuple(phase for phase in setup.phases if not phase.is_baseline)
-    check_phase_sequence(own)
+    """Check that each phase can be requested, and that they can follow one another."""
+    usual_phases = tuple(phase for phase in setup.phases if not phase.is_baseline)
+    if not setup.answering:
+        check_phase_sequence(usual_phases)
     names = {phase.name for phase in setup.phases}
     require(len(names) == len(setup.phases) <= MAX_PHASES, "its phases and seats do not fit together.")
     for phase in setup.phases:
         require(is_possible(phase), f"its phase {phase.name[:40]} is none that there is.")
-    talk = [phase for phase in setup.phases if phase.is_talk]
-    closes = any(phase.closes_talk for phase in talk[:-1])
-    require(not closes, "its talk goes on after it was closed.")
-    without = tuple(phase for phase in own if not phase.is_private)
-    has_baseline = own != setup.phases
-    phases = add_last_phases(without, has_ballots=setup.ballots != "none", has_baseline=has_baseline)
+    without_ballots = tuple(phase for phase in usual_phases if not phase.is_private)
+    has_baseline = usual_phases != setup.phases
+    phases = add_last_phases(without_ballots, has_ballots=setup.ballots != "none", has_baseline=has_baseline)
     require(setup.phases == phases, "its phases and seats do not fit together.")
     row = FORMATS[setup.format]
-    most = max(row.max_allowed_rounds, len(setup.phases))
-    most = max(most, MAX_BLOCK_ROUNDS * any(phase.block for phase in setup.phases))
-    most = (
-        max(most, setup.max_rounds) if setup.mirror_of else most
+    limit = max(row.max_allowed_rounds, len(setup.phases))
+    limit = max(limit, MAX_BLOCK_ROUNDS * any(phase.block for phase in setup.phases))
+    limit = (
+        max(limit, setup.max_rounds) if setup.mirror_of else limit
     )  # those of its debate may have been extended
-    require(1 <= setup.max_rounds <= most, f"max_rounds={setup.max_rounds}: from 1 to {most}.")
+    require(bool(setup.answering) or setup.max_rounds > 0, "max_rounds=0: from 1 on.")
+    require(0 <= setup.max_rounds <= limit, f"max_rounds={setup.max_rounds}: from 1 to {limit}.")
     require(setup.brief == row.brief, "its brief is not that of its format.")
 
 
 def is_possible(phase: Phase) -> bool:
-    """Whether a phase is a known one with the changes that are allowed, or a custom one with an instruction."""
+    """Whether a phase is a known one with allowed changes, or a custom one with an instruction."""
     if phase.is_baseline:
         return phase == BASELINE.model_copy(update={"name": phase.name})
+    if phase.is_advice:
+        return phase.name in PHASES and phase.wants == PHASES[phase.name].wants
     if phase.is_private:
         return phase == FINAL_BALLOTS.model_copy(update={"name": phase.name})
-    known = PHASES.get(phase.name.rstrip(" 0123456789"))
-    if phase.closes_talk and known != PHASES["closing"]:
-        return False
-    if known and known.participants != "debaters":
-        own = {"name": phase.name, "instruction": phase.instruction, "block": phase.block}
-        return known.model_copy(update=own) == phase
+    known_phase = PHASES.get(phase.name.rstrip(" 0123456789"))
+    if known_phase and known_phase.participants != "debaters":
+        changes = {"name": phase.name, "instruction": phase.instruction, "block": phase.block}
+        return known_phase.model_copy(update=changes) == phase
     is_together = phase.order == "together" and (phase.is_talk or not phase.repeats)
-    has_task = known is not None or bool(phase.instruction)
+    has_task = known_phase is not None or bool(phase.instruction)
     is_possible_order = phase.wants == "argument" or is_together
     return has_task and phase.participants == "debaters" and is_possible_order and may_have_messages(phase)
 
 
 def check_seats(setup: Opened) -> None:
     participants = {phase.participants for phase in setup.phases}
-    counts_ballots = setup.counting in COUNTING_RULES.keys() - {"judges", "moderator"}
-    moderator = setup.moderator
-    opens = any(phase.order == "moderated" for phase in setup.phases)
-    require(
-        (not setup.counting or (counts_ballots and find_voters(setup)))
-        and setup.counting in ("", FORMATS[setup.format].counting)
-        and bool(setup.judges.models) == ("judges" in participants)
-        and bool(setup.synthesizer) == ("synthesizer" in participants)
-        and (moderator.opens if moderator else False) == opens
-        and (moderator is None or moderator.opens or moderator.closes)
-        and all(moderator for phase in setup.phases if phase.block and phase.block.until == "moderator"),
-        "its phases and seats do not fit together.",
-    )
+    moderator, counting = setup.moderator, setup.counting
+    is_advice = FORMATS[setup.format].is_advice
+    require(bool(setup.answering) == is_advice, "its phases and seats do not fit together.")
+    require(counting in ("", FORMATS[setup.format].counting), "its format does not count votes so.")
+    require(not counting or find_voters(setup), "nobody casts the votes that are counted.")
+    for name, is_there in (("judges", setup.judges.models), ("synthesizer", setup.synthesizer)):
+        require(is_there or name not in participants, f"a phase asks the {name}, and there is none.")
+        require(not is_there or name in participants, f"no phase asks the {name}.")
+    is_asked = any(phase.order == "moderated" for phase in setup.phases)
+    is_awaited = any(phase.block and phase.block.until == "moderator" for phase in setup.phases)
+    require(moderator or not is_awaited, "a block waits for the moderator, and there is none.")
+    opens = bool(moderator and moderator.opens)
+    require(opens or not is_asked, "nobody opens the rounds of a moderated phase.")
+    require(is_asked or not opens, "its moderator opens rounds, and no phase is moderated.")
+    require(moderator is None or moderator.opens or moderator.closes, "its moderator does nothing.")
 
 
 def check_models(setup: Opened) -> None:
-    known = {*find_models(setup), *setup.fallback_models}
+    known_models = {*find_models(setup), *setup.fallback_models}
     if meter := setup.meter:
-        known.add(meter.model)
+        known_models.add(meter.model)
         without = setup.model_copy(update={"meter": None})
         require(add_meter(without, meter.model) == setup, "its meter has nothing to do.")
-    for what, rows in (("prices", setup.prices), ("windows", setup.windows)):
+    for field, rows in (("prices", setup.prices), ("windows", setup.windows)):
         models = [row.model for row in rows]
-        is_fit = len(set(models)) == len(models) and known.issuperset(models)
-        require(is_fit, f"{what}: they are not those of its models.")
-    require(all(known), "its models are not named.")
+        is_fit = len(set(models)) == len(models) and known_models.issuperset(models)
+        require(is_fit, f"{field}: they are not those of its models.")
+    require(all(known_models), "its models are not named.")
     if framer := setup.framer:
         sides = tuple((debater.name, debater.stance) for debater in setup.debaters)
         is_fit = sides == FORMATS[setup.format].default_debaters and framer.model not in WRITTEN
@@ -243,12 +296,14 @@ def check_models(setup: Opened) -> None:
 
 
 def check_positions(setup: Opened) -> None:
-    """Check the labels, which stand for names in every text, and how positions came about."""
+    """Check the labels, and the origin of the positions."""
     is_fork = bool(setup.forked_from)
+    if setup.answering:
+        return
     are_labels = len(set(setup.labels)) == len(setup.labels) == len(setup.debaters)
     are_labels = are_labels and all(map(is_label, setup.labels))
-    drawn = setup.labels if is_fork else label_debaters(setup, setup.debaters)
-    require(are_labels and setup.labels == drawn, "its labels are not those that were drawn.")
+    is_drawn = is_fork or setup.labels == label_debaters(setup, setup.debaters)
+    require(are_labels and is_drawn, "its labels are not those that were drawn.")
     by_request = setup.framing in (None, Framing(problem=NO_FRAMER))
     require((is_fork or by_request) and not (setup.framer and setup.framing), "its positions have no origin.")
 
@@ -282,12 +337,12 @@ def check_origin(setup: Opened) -> None:
 
 
 def check_memory(setup: Opened) -> None:
-    """Check that what was recalled is of debates, each once, and within its bounds."""
+    """Check that the recalled debates appear once each and are within bounds."""
     if setup.memory is None:
         return
-    recalled = setup.memory.recalled
-    texts = [text for one in recalled for text in one.texts]
-    is_fit = len({*setup.memory.ids}) == len(recalled) <= setup.memory.most
+    earlier_debates = setup.memory.recalled
+    texts = [text for earlier in earlier_debates for text in earlier.texts]
+    is_fit = len({*setup.memory.ids}) == len(earlier_debates) <= setup.memory.most
     is_fit = is_fit and all(map(DEBATE_ID.fullmatch, setup.memory.ids))
     require(is_fit, "memory: it is not of debates, each once.")
     is_fit = sum(map(count_bytes, texts)) <= MOST_RECALLED_BYTES
@@ -297,7 +352,7 @@ def check_memory(setup: Opened) -> None:
 
 
 def check_effort(setup: Opened) -> None:
-    """Check that the effort is one that could be asked for. What it chose is checked as what anybody chooses is."""
+    """Check that the effort could be requested. Its choices are checked like anybody's."""
     effort = setup.effort
     if effort is None:
         return
@@ -309,19 +364,19 @@ def check_effort(setup: Opened) -> None:
 
 
 def check_team(setup: Opened) -> None:
-    """Check that the choice is of models that could be chosen, and that they sit where it put them."""
+    """Check that the chosen models were candidates, and that they have the seats chosen for them."""
     team = setup.team
     if team is None:
         return
     models = list_candidates(team)
-    typed = requests.TeamInput(
+    request = requests.TeamInput(
         candidates=list(models), topic=team.topic, diversity=float(team.diversity or 2)
     )
-    chosen, draws = (*team.chosen, *team.judges), [one.draw for one in team.candidates]
-    is_fit = len(set(models)) == len(models) and all(models) and {*models}.issuperset(chosen)
+    chosen_models, draws = (*team.chosen, *team.judges), [candidate.draw for candidate in team.candidates]
+    is_fit = len(set(models)) == len(models) and all(models) and {*models}.issuperset(chosen_models)
     is_fit = is_fit and len(team.gains) == len(team.chosen) and len(team.judge_gains) == len(team.judges)
     is_fit = is_fit and (all(draws) or not any(draws)) and len(team.seated) + len(team.chosen) <= MAX_DEBATERS
-    is_fit = is_fit and team.topic == typed.topic and len(team.judges) <= MOST_JUDGES
+    is_fit = is_fit and team.topic == request.topic and len(team.judges) <= MOST_JUDGES
     require(is_fit, "team: the choice does not fit its candidates.")
     if setup.framer:
         require(setup.framer.models == team.chosen, "team: the positions are not given to those chosen.")
@@ -337,6 +392,7 @@ def check_ledger(setup: Opened) -> None:
         return
     names = [standing.judge for standing in setup.ledger.standings]
     models = {*setup.judges.models, *setup.fallback_models}
+    models |= {*find_models(setup)} if setup.answering else set()
     is_fit = len(set(names)) == len(names) and models.issuperset(names)
     require(is_fit, "ledger: its standings are not those of the judges.")
     for standing in setup.ledger.standings:

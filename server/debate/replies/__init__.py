@@ -1,1 +1,1 @@
-"""What the replies of models mean: replies become events."""
+"""Reads the replies of models; `machine.interpret` makes events of what is read."""

@@ -1,4 +1,4 @@
-"""A model's reply, and how data is found in it. `interpret` decides what the data means."""
+"""A model's reply, and how data is extracted from it. `interpret` decides what the data means."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
@@ -17,17 +18,29 @@ from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 
-MAX_TURN_LENGTH = 12_000  # characters, about 2,000 words: ten times what a debater is asked for
+MAX_TURN_LENGTH = 12_000  # characters, about 2,000 words: ten times what debaters are asked for
 MAX_DETAIL_LENGTH = 500  # characters of the detail of a failure
-MAX_JSON_CANDIDATES = 1_000  # opening braces of a reply that are tried as the start of its JSON, from the end
+MAX_JSON_CANDIDATES = (
+    1_000  # opening braces, from the end of a reply, that are tried as the start of its JSON
+)
 
-MAX_SEARCHED_LENGTH = 100_000  # characters at the end of a reply in which JSON is looked for
+MAX_SEARCHED_LENGTH = 100_000  # characters at the end of a reply that are searched for JSON
 MAX_LOOSE_CANDIDATES = 10  # opening braces, from the end, whose JSON may have comments and trailing commas
 MAX_LOOSE_JSON_LENGTH = 10_000  # characters of such JSON
-MAX_SECTIONS_LENGTH = 12_000  # characters at the end of a reply in which headings are looked for
+MAX_SECTIONS_LENGTH = 12_000  # characters at the end of a reply that are searched for headings
+
+NOTHING = frozenset(
+    {
+        *("none", "null", "no", "nobody", "no one", "neither", "nothing", "n/a"),
+        *("none of them", "none of the above"),
+    }
+)
+"""Words for an empty field."""
 
 _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[}\]])', re.DOTALL)
-"""Strings, to be left alone; comments and trailing commas, to be blanked."""
+"""Strings, which stay; comments and trailing commas, which become blanks."""
+
+_KEY = re.compile(r'\s*,?\s*("(?:[^"\\]|\\.)*")\s*:\s*')
 
 _CODE_FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
@@ -61,7 +74,7 @@ def build_failure(
 
 
 def drop_thoughts(text: str) -> str:
-    """The reply without what a model thought aloud before it, up to "</think>"; "" where it never stopped thinking."""
+    """The reply without the model's thinking before "</think>"; "" if it never stopped thinking."""
     start = text.lstrip()[:20].lower()
     end = text.find("</think>")
     if start.startswith("<think>"):
@@ -71,18 +84,18 @@ def drop_thoughts(text: str) -> str:
 
 
 def drop_quotations(text: str) -> str:
-    """The reply without the lines that quote others ("> …"), so that they cannot set its answer."""
-    own = "\n".join(line for line in text.splitlines() if not line.startswith(">"))
-    return own if own.strip() else text
+    """The reply without lines that quote others ("> …"), so that quotations cannot decide its answer."""
+    own_text = "\n".join(line for line in text.splitlines() if not line.startswith(">"))
+    return own_text if own_text.strip() else text
 
 
 def normalize_key(key: str) -> str:
-    """A key as it is compared: "nextSpeakers", "Next speakers" and "next_speakers" are one."""
+    """A key in its normal form: "nextSpeakers", "Next speakers" and "next_speakers" are equal."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", key.strip()).lower().removeprefix("final_")
 
 
 def normalize_keys(value: Any) -> dict[str, Any]:
-    """The fields of an object by their keys as they are compared; {} for what is no object."""
+    """The fields of an object by normalized key; {} for anything else."""
     return {normalize_key(str(key)): field for key, field in value.items()} if isinstance(value, dict) else {}
 
 
@@ -93,16 +106,16 @@ def find_list(text: str, name: str) -> tuple[list[Any], dict[str, Any]]:
         ValueError: there is no such list.
     """
     fields = normalize_keys(find_json(text, (name,)))
-    given = fields.get(name)
-    if not isinstance(given, list):
+    rows = fields.get(name)
+    if not isinstance(rows, list):
         raise ValueError(f'"{name}" must be a list, empty if there are none')  # noqa: TRY004  (a bad reply)
-    return given, fields
+    return rows, fields
 
 
 def find_json(text: str, keys: Sequence[str] = ()) -> Any:
-    """The JSON of a reply: the whole text, else the last object in it, so that quoted text cannot set the answer.
+    """The JSON of a reply: the whole text, or the last object in it, so that quoted text cannot decide the answer.
 
-    `keys`: the object has to hold one of these, if any object does. Comments and trailing commas are forgiven.
+    `keys`: the object must have one of these, if any object does. Comments and trailing commas are allowed.
 
     Raises:
         ValueError: there is no JSON, or it is malformed.
@@ -116,21 +129,32 @@ def find_json(text: str, keys: Sequence[str] = ()) -> Any:
             return value
     text = text[-MAX_SEARCHED_LENGTH:]
     starts = find_last_braces(text)
-    found: list[tuple[dict[str, Any], int]] = []  # (object, where it ends), the last one first
+    objects: list[tuple[dict[str, Any], int]] = []  # (object, where it ends), the last one first
     inside: list[dict[str, Any]] = []
     for number, start in enumerate(starts):
         value, end = decode_object(text, start, is_loose=number < MAX_LOOSE_CANDIDATES)
         if value is not None:
-            inside += [inner for inner, inner_end in found if inner_end <= end]
-            found = [*((other, other_end) for other, other_end in found if other_end > end), (value, end)]
-    if not found:
+            inside += [inner for inner, inner_end in objects if inner_end <= end]
+            objects = [
+                *(
+                    (earlier_object, earlier_end)
+                    for earlier_object, earlier_end in objects
+                    if earlier_end > end
+                ),
+                (value, end),
+            ]
+    if not objects:
         raise ValueError(
             "the JSON of the reply is broken off or malformed" if starts else "the reply holds no JSON object"
         )
-    chosen, end = next((one for one in found if has_key(one[0], keys)), found[0])
+    last_object, end = next((candidate for candidate in objects if has_key(candidate[0], keys)), objects[0])
     if any(re.search(rf'"{key}"\s{{0,9}}:', text[end:], re.IGNORECASE) for key in keys):
         raise ValueError("the last JSON of the reply is broken off or malformed")
-    return chosen if has_key(chosen, keys) else next((one for one in inside if has_key(one, keys)), chosen)
+    return (
+        last_object
+        if has_key(last_object, keys)
+        else next((inner_object for inner_object in inside if has_key(inner_object, keys)), last_object)
+    )
 
 
 def find_last_braces(text: str) -> list[int]:
@@ -148,7 +172,7 @@ def has_key(value: Any, keys: Sequence[str]) -> bool:
 
 
 def decode_object(text: str, start: int, *, is_loose: bool) -> tuple[dict[str, Any] | None, int]:
-    """(the object that begins there, where it ends); (None, 0) for none. `is_loose`: comments are forgiven."""
+    """(the object that begins there, its end); (None, 0) for none. `is_loose`: comments are allowed."""
     decoder = json.JSONDecoder()
     try:
         return decoder.raw_decode(text, start)
@@ -164,10 +188,47 @@ def decode_object(text: str, start: int, *, is_loose: bool) -> tuple[dict[str, A
     return value, start + length
 
 
-def find_sections(text: str, names: Sequence[str]) -> dict[str, str]:
-    """What stands under headings such as "1) SUMMARY:", "**Status** =" or "FINAL DECISION:", by their names.
+def begins_with_object(text: str) -> bool:
+    return text.lstrip("` \n").removeprefix("json").lstrip().startswith("{")
 
-    Of several with one name the last counts. What stands before the first heading is under "".
+
+def close_object(text: str) -> str:
+    """A text that was cut within a JSON object, closed after its last complete field; any other text unchanged."""
+    start = max(len(text) - MAX_SEARCHED_LENGTH, 0)
+    for _ in range(MAX_JSON_CANDIDATES):
+        start = text.find("{", start)
+        if start < 0:
+            return text
+        _, end = decode_object(text, start, is_loose=False)
+        if not end and (fields := read_complete_fields(text, start)) is not None:
+            return text[:start] + json.dumps(fields, ensure_ascii=False) if fields else text
+        start = end or start + 1
+    return text
+
+
+def read_complete_fields(text: str, start: int) -> dict[str, Any] | None:
+    """The complete fields of an object that the text breaks off in; None if no such object begins there."""
+    try:
+        from_json(text[start:], allow_partial=True)
+    except ValueError:
+        return None  # it is malformed, and not only broken off
+    fields: dict[str, Any] = {}
+    decoder, at, end = json.JSONDecoder(), start + 1, len(text.rstrip())
+    while key := _KEY.match(text, at):
+        try:
+            value, at = decoder.raw_decode(text, key.end())
+        except ValueError:
+            break
+        if at == end and isinstance(value, int | float) and not isinstance(value, bool):
+            break  # more digits may have followed
+        fields[json.loads(key[1])] = value
+    return fields
+
+
+def find_sections(text: str, names: Sequence[str]) -> dict[str, str]:
+    """The texts under headings such as "1) SUMMARY:", "**Status** =" or "FINAL DECISION:", by name.
+
+    If a name occurs several times, the last one counts. The text before the first heading is under "".
     """
     heading = re.compile(
         rf"(?:^|(?<=[\s*_.;|\u3002\uff1b]))[ \t#*_\-\d.)(|\[\u3010]{{0,20}}(?:final |my |the )?({'|'.join(names)})"
@@ -176,27 +237,27 @@ def find_sections(text: str, names: Sequence[str]) -> dict[str, str]:
         re.IGNORECASE | re.MULTILINE,
     )
     parts = heading.split(text[-MAX_SECTIONS_LENGTH:])  # [before, heading, text below it, …]
-    found = {
+    sections = {
         name.lower(): below.strip('*_=| \t\n"') for name, below in zip(parts[1::2], parts[2::2], strict=True)
     }
-    return {"": parts[0].strip(), **found} if found else {}
+    return {"": parts[0].strip(), **sections} if sections else {}
 
 
-def find_debaters(debate: Debate, name: str, *, prefer_names: bool = False, reading: int = 1) -> set[str]:
-    """The names of the debaters that this may mean: by label, else by stance or name, in any case.
+def find_debaters(debate: Debate, name: str, *, reading: int = 1) -> set[str]:
+    """The debaters that a word of a reply may mean: by label, otherwise by stance or name, in any case.
 
-    `prefer_names`: a debater whose name looks like a label comes before the label.
+    Models know labels and stances; callers and people who write by hand know names.
     """
-    wanted = normalize_name(name)
+    normalized = normalize_name(name)
     labels = side_labels(debate, reading)
-    by_name = {d.name for d in debate.setup.debaters if wanted == normalize_name(d.name)}
-    by_label = {name for name, label in labels.items() if wanted == label.casefold()}
-    by_stance = {d.name for d in debate.setup.debaters if wanted == normalize_name(d.stance)}
-    return by_name if by_name and prefer_names else by_label or by_stance | by_name
+    by_name = {d.name for d in debate.setup.debaters if normalized == normalize_name(d.name)}
+    by_label = {name for name, label in labels.items() if normalized == label.casefold()}
+    by_stance = {d.name for d in debate.setup.debaters if normalized == normalize_name(d.stance)}
+    return by_label or by_stance | by_name
 
 
 def normalize_name(text: str) -> str:
-    """A name as it is compared: without case, extra spaces and quotation marks."""
+    """A name in its normal form: without case, extra spaces and quotation marks."""
     return (
         collapse_whitespace(text)
         .strip(".\"'*_ ")
@@ -206,20 +267,44 @@ def normalize_name(text: str) -> str:
     )
 
 
+def drop_nothing(text: str) -> str:
+    """A text that may be left out; "" if it says "none"."""
+    return "" if normalize_name(text) in NOTHING else text
+
+
+def read_percent(value: Any) -> int | None:
+    """Percent from 80, "80 %", 0.8 or "1.0"; None if it is no number."""
+    is_read = isinstance(value, str | int | float) and not isinstance(value, bool)
+    found = re.search(r"\d+(?:[.,]\d+)?", str(value)) if is_read else None
+    if found is None:
+        return None
+    number = float(found[0].replace(",", "."))
+    is_share = "%" not in str(value) and (number < 1 or (number == 1 and not found[0].isdigit()))
+    return round(min(number * 100 if is_share else number, 100))
+
+
 def describe_error(error: Exception, *, cut: bool) -> str:
-    """Why a reply could not be read, in words that its author can act on."""
+    """Why a reply could not be read, in words that help its author."""
     problem = str(error) or type(error).__name__
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the answer"
-        problem = f"{where}: {first['msg']}"
+        first_error = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first_error["loc"]) or "the answer"
+        problem = f"{where}: {first_error['msg']}"
     return f"{problem} (it was stopped at its token limit)" if cut else problem
 
 
 def shorten_turn(text: str) -> str:
-    """The text, cut after the last whole sentence within `MAX_TURN_LENGTH`."""
+    """The text, cut after the last complete sentence within `MAX_TURN_LENGTH`."""
     if len(text) <= MAX_TURN_LENGTH:
         return text
     head = text[:MAX_TURN_LENGTH]
     end = max(head.rfind(mark) for mark in (". ", ".\n", "! ", "? ", "。"))
     return head[: end + 1] if end > MAX_TURN_LENGTH // 2 else head
+
+
+def parse_text(text: str, reply: Reply) -> dict[str, Any]:
+    """The fields of a turn or remark in prose. Raises ValueError if it is empty."""
+    if not text:
+        raise ValueError("the turn itself is empty")
+    turn_text = shorten_turn(text)
+    return {"text": turn_text, "cut": reply.cut or turn_text != text}

@@ -1,4 +1,4 @@
-"""The message that a debater sends with its turn: a line of its own, which is no part of the turn."""
+"""The message that a debater sends with its turn: a line that is not part of the turn."""
 
 import re
 
@@ -9,7 +9,7 @@ from server.debate.rules.schedule import may_send
 from server.debate.state.debate import Debate
 
 MAX_MESSAGE_LENGTH = 1_200
-"""Characters of a message that are kept."""
+"""Characters of a message that are stored."""
 
 _MESSAGE = re.compile(
     r"^[ \t*_>#-]{0,6}MESSAGE TO[ \t]{1,3}(?P<to>[^,:\n]{1,60}?)[ \t*_]{0,4}[,:][ \t*_]{0,4}"
@@ -19,15 +19,15 @@ _MESSAGE = re.compile(
 
 
 def take_message(debate: Debate, seat: str, text: str) -> tuple[str, DirectMessage | None]:
-    """(the turn without the first line that is a message to another debater, the message).
+    """(the turn without its first line that is a message to another debater, the message).
 
-    Where no message may be sent, or to nobody here, the line is a part of the turn like any other.
+    If no message may be sent, or its recipient is unknown, the line stays in the turn.
     """
     for match in _MESSAGE.finditer(text) if may_send(debate, seat) else ():
-        found = find_debaters(debate, match["to"], prefer_names=True) - {seat}
-        if len(found) == 1:
+        recipients = find_debaters(debate, match["to"]) - {seat}
+        if len(recipients) == 1:
             words = collapse_whitespace(match["text"])[:MAX_MESSAGE_LENGTH]
-            rest = text[: match.start()] + text[match.end() :]
-            sent = {"act": match["act"].lower(), "to": found.pop(), "text": words}
-            return rest.strip(), DirectMessage.model_validate(sent)
+            turn = text[: match.start()] + text[match.end() :]
+            message = {"act": match["act"].lower(), "to": recipients.pop(), "text": words}
+            return turn.strip(), DirectMessage.model_validate(message)
     return text, None

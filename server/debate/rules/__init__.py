@@ -1,1 +1,1 @@
-"""What happens next: slots, calls, quorums, budgets, transitions."""
+"""What happens next: the course of a debate, slots, calls, quorums, budgets."""

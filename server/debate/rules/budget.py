@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from server.debate.answer.debates import count_exchanges, count_readings, list_reviewers
 from server.debate.ballots.waves import (
     count_waves,
     joins_final_wave,
@@ -21,12 +22,11 @@ from server.debate.facts.escalation import Spent
 from server.debate.facts.events import PhaseEntered
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase, count_passes
-from server.debate.facts.setup.seats import ANALYST, FRAMER, MODERATOR, OBSERVER, READER, REFEREE, WRITTEN
+from server.debate.facts.setup.seats import FRAMER, MODERATOR, READER, WRITTEN
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
     count_turns,
-    expects_closing_round,
     is_open,
     judge_slots,
     open_slots,
@@ -91,39 +91,42 @@ class Remaining:
 @once
 def compute_spending(debate: Debate) -> Spending:
     """What this debate and its mirror spent. Answers without token counts are estimated at the usual size and price."""
-    used = [usage for usage in debate.usage if usage.model not in WRITTEN and usage.attempts]
-    own = [failure for failure in debate.failures if debate.is_own(failure)]
-    unanswered = [failure.attempts for failure in own if failure.usage is None]
-    uncounted = [usage for usage in used if not (usage.input_tokens or usage.output_tokens)]
-    tokens = estimate_next_call(debate) if uncounted else (0, 0)
-    mirrored = debate.mirror.spent if debate.mirror else Spent()
-    unpriced = len([usage for usage in uncounted if not usage.cost_usd])
+    # An answer that was reused, from another debate, has no attempts: nobody was paid for it here.
+    usages = [usage for usage in debate.usage if usage.model not in WRITTEN and usage.attempts]
+    own_failures = [failure for failure in debate.failures if debate.is_own(failure)]
+    unanswered_attempts = [failure.attempts for failure in own_failures if failure.usage is None]
+    uncounted_usages = [usage for usage in usages if not (usage.input_tokens or usage.output_tokens)]
+    tokens = estimate_next_call(debate) if uncounted_usages else (0, 0)
+    mirror_spending = debate.mirror.spent if debate.mirror else Spent()
+    unpriced_count = len([usage for usage in uncounted_usages if not usage.cost_usd])
     return Spending(
-        calls=sum(usage.attempts for usage in used) + sum(unanswered) + mirrored.calls,
-        input_tokens=sum(usage.input_tokens for usage in used)
-        + len(uncounted) * tokens[0]
-        + mirrored.input_tokens,
-        output_tokens=sum(usage.output_tokens for usage in used)
-        + len(uncounted) * tokens[1]
-        + mirrored.output_tokens,
-        cost_usd=sum((Decimal(usage.cost_usd or 0) for usage in used), Decimal(mirrored.cost_usd or 0))
-        + unpriced * compute_max_call_cost(debate, tokens),
+        calls=sum(usage.attempts for usage in usages) + sum(unanswered_attempts) + mirror_spending.calls,
+        input_tokens=sum(usage.input_tokens for usage in usages)
+        + len(uncounted_usages) * tokens[0]
+        + mirror_spending.input_tokens,
+        output_tokens=sum(usage.output_tokens for usage in usages)
+        + len(uncounted_usages) * tokens[1]
+        + mirror_spending.output_tokens,
+        cost_usd=sum(
+            (Decimal(usage.cost_usd or 0) for usage in usages), Decimal(mirror_spending.cost_usd or 0)
+        )
+        + unpriced_count * compute_max_call_cost(debate, tokens),
     )
 
 
-def reserved_for_verdict(debate: Debate, phase: Phase | None = None) -> int:
+def count_reserved_calls(debate: Debate, phase: Phase | None = None) -> int:
     """Number of model calls reserved for ballots, judging, synthesis and the moderator's closing.
 
     `phase`: what comes after it; by default after the phase under way.
     """
     setup, phase = debate.setup, phase or debate.phase
-    here = setup.phases.index(phase) if phase else -1
+    index = setup.phases.index(phase) if phase else -1
     seats: list[str] = []
-    for phase_ahead in setup.phases[here + 1 :]:
-        if not phase_ahead.is_talk:
+    for phase_ahead in setup.phases[index + 1 :]:
+        if not phase_ahead.is_talk and (not phase_ahead.is_advice or phase_ahead.wants == "review"):
             seats += list_phase_answers(setup, phase_ahead)
     is_closing = debate.is_concluding or open_slots(debate) == (CLOSING_SLOT,)
-    is_talk_ahead = here < 0 or any(later.is_talk for later in setup.phases[here:])
+    is_talk_ahead = index < 0 or any(each.is_talk for each in setup.phases[index:])
     seats += debate.names if is_talk_ahead and joins_final_wave(setup) else []
     seats += [MODERATOR] if verdict_source(setup) == "moderator" and not is_closing else []
     return count_model_seats(debate, seats)
@@ -133,6 +136,9 @@ def list_phase_answers(setup: Opened, phase: Phase) -> list[str]:
     """The seats of a phase after the talk or between its rounds, once for each answer; of a baseline none."""
     if phase.is_baseline:
         return []
+    if phase.wants == "review":
+        debate = Debate(setup)
+        return [*list_reviewers(debate)] * count_readings(debate)
     return [slot.seat for slot in judge_slots(setup)] if phase.is_judgment else [*phase_seats(setup, phase)]
 
 
@@ -145,22 +151,21 @@ def count_open_calls(debate: Debate) -> int:
     """Number of model calls that this round still takes, as far as they are known, without those reserved."""
     is_reserved = verdict_source(debate.setup) == "moderator"
     slots = [slot for slot in round_slots(debate) if is_open(debate, slot)]
+    # Alone it is the call that is due, and no longer one to be kept room for.
     if len(slots) > 1 and is_reserved:
         slots = [slot for slot in slots if slot != CLOSING_SLOT]
     return sum(is_model_seat(debate, slot.seat) for slot in slots)
 
 
-def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
+def count_round_calls(debate: Debate, entry: PhaseEntered) -> int:
     """Number of model calls of a round of talk if none fails, without those reserved.
 
     Where a moderator is to choose the speakers, everybody counts once.
     """
-    setup, phase = debate.setup, find_phase(debate.setup, entered.phase)
-    speakers = sum(current_model(debate, name) not in WRITTEN for name in entered.order)
+    setup, phase = debate.setup, find_phase(debate.setup, entry.phase)
+    speakers = sum(current_model(debate, name) not in WRITTEN for name in entry.order)
     turns = (
-        speakers + len(entered.order)
-        if speakers and (phase.wants == "message" or phase.messages)
-        else speakers
+        speakers + len(entry.order) if speakers and (phase.wants == "message" or phase.messages) else speakers
     )
     if debate.max_turns:
         turns = min(turns, debate.max_turns - len(debate.turns))
@@ -169,20 +174,19 @@ def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
     officers = int(asks_moderator and phase.order == "moderated")
     if asks_moderator and moderator and moderator.closes:
         officers += verdict_source(setup) != "moderator"
-    waves = count_round_waves(debate, entered) * count_model_seats(debate, debate.names)
+    waves = count_round_waves(debate, entry) * count_model_seats(debate, debate.names)
     return waves + turns + officers + count_model_seats(debate, list_readers(setup))
 
 
 def list_readers(setup: Opened) -> list[str]:
     """The seats that read the turns of every round."""
-    seats = {REFEREE: setup.referee, OBSERVER: setup.observer, ANALYST: setup.analyst}
-    return [name for name, seat in seats.items() if seat]
+    return [officer.seat for officer in setup.officers]
 
 
-def count_round_waves(debate: Debate, entered: PhaseEntered) -> int:
+def count_round_waves(debate: Debate, entry: PhaseEntered) -> int:
     """How often the debaters are asked in private in a round of talk."""
-    begun = replace(debate, rounds=(*debate.rounds, entered))
-    return bool(list_blind_voters(begun)) + bool(list_later_voters(begun))
+    debate_in_round = replace(debate, rounds=(*debate.rounds, entry))
+    return bool(list_blind_voters(debate_in_round)) + bool(list_later_voters(debate_in_round))
 
 
 def count_model_seats(debate: Debate, seats: Iterable[str]) -> int:
@@ -209,33 +213,50 @@ def compute_max_call_cost(debate: Debate, tokens: tuple[int, int]) -> Decimal:
     return max(costs, default=Decimal(0))
 
 
+def count_tokens_left(debate: Debate, model: str) -> int:
+    """How many tokens of an answer of this model the limits still pay for; negative if more was spent."""
+    limits, spending = debate.limits, compute_spending(debate)
+    bounds = [UNBOUNDED]
+    if limits.max_output_tokens:
+        bounds.append(limits.max_output_tokens - spending.output_tokens)
+    price = next((Decimal(row.output or 0) for row in debate.prices if row.model == model), Decimal(0))
+    if limits.max_cost_usd and price:
+        bounds.append(int((Decimal(limits.max_cost_usd) - spending.cost_usd) / price))
+    return min(bounds)
+
+
 def find_round_shortfall(
-    debate: Debate, entered: PhaseEntered, elapsed: ElapsedTime = NO_ELAPSED_TIME, *, before: int = 0
+    debate: Debate, entry: PhaseEntered, elapsed: ElapsedTime = NO_ELAPSED_TIME, *, calls_before: int = 0
 ) -> str:
     """Why a round of talk that is to begin cannot be paid for as a whole; "" where it can.
 
-    `before`: the number of calls that are made before it.
+    `calls_before`: the number of calls that are made before it.
     """
-    phase = find_phase(debate.setup, entered.phase)
-    calls = count_round_calls(debate, entered) if phase.is_talk else 0
+    phase = find_phase(debate.setup, entry.phase)
+    calls = count_round_calls(debate, entry) if phase.is_talk or phase.wants == "advice" else 0
     remaining = compute_remaining(debate, elapsed, phase, calls) if calls else Remaining(UNBOUNDED)
-    if remaining.calls >= calls + before:
+    if remaining.calls >= calls + calls_before:
         return ""
     too_few = f", too few for the {format_count(calls, 'call')} of another round" if remaining.calls else ""
     return remaining.reason + too_few
 
 
-def count_first_calls(debate: Debate, entered: PhaseEntered) -> int:
+def find_first_round(setup: Opened) -> Phase:
+    """The phase of the first round that has to be paid for as a whole: of talk, or of answers."""
+    return next(phase for phase in setup.phases if phase.is_talk or phase.wants == "advice")
+
+
+def count_first_calls(debate: Debate, entry: PhaseEntered) -> int:
     """Number of model calls of the smallest debate: those before the first round, its turns, and its verdict."""
-    phase = find_phase(debate.setup, entered.phase)
-    turns = count_round_calls(debate, entered)
-    return debate.setup.needs_framing + turns + reserved_for_verdict(debate, phase)
+    phase = find_phase(debate.setup, entry.phase)
+    turns = count_round_calls(debate, entry)
+    return debate.setup.needs_framing + turns + count_reserved_calls(debate, phase)
 
 
 def pays_for_all(debate: Debate) -> bool:
     """Whether the limits pay for the whole debate as planned, the calls for its verdict included."""
-    whole = count_expected_answers(debate, of_models=True)
-    return compute_remaining(debate).calls + reserved_for_verdict(debate) >= whole
+    calls_in_all = count_expected_answers(debate, of_models=True)
+    return compute_remaining(debate).calls + count_reserved_calls(debate) >= calls_in_all
 
 
 def compute_remaining(
@@ -251,18 +272,22 @@ def compute_remaining(
     limits = debate.limits
     if not limits.has_budget:
         return Remaining(UNBOUNDED)
-    used = compute_spending(debate)
-    reserved, tokens = reserved_for_verdict(debate, phase), estimate_next_call(debate, turns_ahead)
+    spending = compute_spending(debate)
+    reserved_calls, tokens = count_reserved_calls(debate, phase), estimate_next_call(debate, turns_ahead)
     bounds = [
-        compute_limit_remaining("calls", limits.max_calls, used.calls, 1, reserved),
+        compute_limit_remaining("calls", limits.max_calls, spending.calls, 1, reserved_calls),
         compute_limit_remaining(
-            "input tokens", limits.max_input_tokens, used.input_tokens, tokens[0], reserved
+            "input tokens", limits.max_input_tokens, spending.input_tokens, tokens[0], reserved_calls
         ),
         compute_limit_remaining(
-            "output tokens", limits.max_output_tokens, used.output_tokens, tokens[1], reserved
+            "output tokens", limits.max_output_tokens, spending.output_tokens, tokens[1], reserved_calls
         ),
         compute_limit_remaining(
-            "US dollars", limits.max_cost_usd, used.cost_usd, compute_max_call_cost(debate, tokens), reserved
+            "US dollars",
+            limits.max_cost_usd,
+            spending.cost_usd,
+            compute_max_call_cost(debate, tokens),
+            reserved_calls,
         ),
         compute_time_remaining(debate, elapsed),
     ]
@@ -271,41 +296,41 @@ def compute_remaining(
 
 def find_share_excess(debate: Debate, share: Decimal, calls: int, elapsed: ElapsedTime) -> str:
     """Why so many more calls would take more than a share of a limit; "" where they would not."""
-    limits, used = debate.limits, compute_spending(debate)
+    limits, spending = debate.limits, compute_spending(debate)
     size = estimate_next_call(debate)
     rows: tuple[tuple[str, int | str, int | Decimal, int | Decimal], ...] = (
-        ("calls", limits.max_calls, used.calls, 1),
-        ("input tokens", limits.max_input_tokens, used.input_tokens, size[0]),
-        ("output tokens", limits.max_output_tokens, used.output_tokens, size[1]),
-        ("US dollars", limits.max_cost_usd, used.cost_usd, compute_max_call_cost(debate, size)),
+        ("calls", limits.max_calls, spending.calls, 1),
+        ("input tokens", limits.max_input_tokens, spending.input_tokens, size[0]),
+        ("output tokens", limits.max_output_tokens, spending.output_tokens, size[1]),
+        ("US dollars", limits.max_cost_usd, spending.cost_usd, compute_max_call_cost(debate, size)),
         ("seconds", limits.max_seconds, int(elapsed.debate_seconds), 0),
     )
     for unit, limit, amount, per_call in rows:
         if limit and amount + calls * per_call > Decimal(limit) * share:
-            more = format_count(calls, "call")
-            return f"{amount} of {limit} {unit} spent, and {more} to come: more than {share} of them"
+            calls_ahead = format_count(calls, "call")
+            return f"{amount} of {limit} {unit} spent, and {calls_ahead} to come: more than {share} of them"
     return ""
 
 
 def compute_limit_remaining(
-    unit: str, limit: int | str, used: int | Decimal, per_call: int | Decimal, reserved: int
+    unit: str, limit: int | str, used: int | Decimal, per_call: int | Decimal, reserved_calls: int
 ) -> Remaining:
     """Number of calls of this size that one limit still allows, without the reserved ones."""
-    allowed = Decimal(limit or 0)
-    if not allowed:
+    maximum = Decimal(limit or 0)
+    if not maximum:
         return Remaining(UNBOUNDED)
-    reason = f"budget: {used} of {allowed} {unit} spent"
-    if reserved:
-        reason += f", and {format_count(reserved, 'call')} reserved for the verdict"
+    reason = f"budget: {used} of {maximum} {unit} spent"
+    if reserved_calls:
+        reason += f", and {format_count(reserved_calls, 'call')} reserved for the verdict"
     if not per_call:
-        return Remaining(UNBOUNDED if used < allowed else 0, reason)
-    return Remaining(max(int((allowed - used) / per_call) - reserved, 0), reason)
+        return Remaining(UNBOUNDED if used < maximum else 0, reason)
+    return Remaining(max(int((maximum - used) / per_call) - reserved_calls, 0), reason)
 
 
 def compute_time_remaining(debate: Debate, elapsed: ElapsedTime) -> Remaining:
-    left = debate_deadline(debate, elapsed).seconds_left > MIN_CALL_SECONDS
+    has_time = debate_deadline(debate, elapsed).seconds_left > MIN_CALL_SECONDS
     reason = f"budget: {int(elapsed.debate_seconds)} of {debate.limits.max_seconds} seconds spent"
-    return Remaining(UNBOUNDED if left else 0, reason)
+    return Remaining(UNBOUNDED if has_time else 0, reason)
 
 
 def debate_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
@@ -327,12 +352,24 @@ def call_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
     return min(round_deadline, debate_deadline(debate, elapsed), key=lambda bound: bound.seconds_left)
 
 
+def count_advice(debate: Debate, exchanges: int, *, of_models: bool = False) -> int:
+    """Number of answers of the answer format with so many exchanges, if none fails and the check finds nothing."""
+    phases = [phase for phase in debate.setup.phases if phase.wants != "exchange"]
+    seats = [seat for phase in phases for seat in list_phase_answers(debate.setup, phase)]
+    seats += [*list_reviewers(debate)] * exchanges
+    if debate.setup.reader:
+        seats += [READER] * len(debate.setup.reader.sections)
+    return count_model_seats(debate, seats) if of_models else len(seats)
+
+
 def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     """Number of answers of the whole debate, if none fails and the talk does not end early.
 
     `of_models`: only those that are calls. Where the speakers are chosen, the debaters speak equally often.
     """
     setup = debate.setup
+    if setup.answering:
+        return count_advice(debate, count_exchanges(debate), of_models=of_models)
 
     def count(*seats: str) -> int:
         return count_model_seats(debate, seats) if of_models else len(seats)
@@ -340,24 +377,24 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     speakers = count(*debate.names)
     passes = {phase.name: count_passes(setup.phases, phase) for phase in setup.phases}
     messages = sum(passes[phase.name] for phase in setup.phases if phase.wants == "message" or phase.messages)
-    answers = 0 if debate.max_turns else speakers * messages
-    later = (phase for phase in setup.phases if not phase.is_talk)
-    deciding = sum(
+    message_answers = 0 if debate.max_turns else speakers * messages
+    later_phases = (phase for phase in setup.phases if not phase.is_talk)
+    deciding_answers = sum(
         count(*list_phase_answers(setup, phase)) * (passes[phase.name] if phase.wants == "ballot" else 1)
-        for phase in later
+        for phase in later_phases
     )
-    opens = count(MODERATOR) if setup.moderator and setup.moderator.opens else 0
-    reviewing = count(MODERATOR) if setup.moderator and setup.moderator.closes else 0
-    reviewing += count(*list_readers(setup))
-    leading = (opens + reviewing) * debate.max_rounds + reviewing * expects_closing_round(setup)
-    before = count(
+    openings = count(MODERATOR) if setup.moderator and setup.moderator.opens else 0
+    readings = count(MODERATOR) if setup.moderator and setup.moderator.closes else 0
+    readings += count(*list_readers(setup))
+    officer_answers = (openings + readings) * debate.max_rounds
+    first_answers = count(
         *[READER] * (len(setup.reader.sections) if setup.reader else 0), *[FRAMER] * bool(setup.framer)
     )
     return (
-        before
+        first_answers
         + count_waves(debate) * speakers
         + count_turns(debate) * speakers // len(debate.names)
-        + answers
-        + leading
-        + deciding
+        + message_answers
+        + officer_answers
+        + deciding_answers
     )

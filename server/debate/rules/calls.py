@@ -44,11 +44,13 @@ def pending_calls(debate: Debate) -> tuple[Call, ...]:
 
 @once
 def due_slots(debate: Debate) -> tuple[Slot, ...]:
+    return final_closing_slots(debate) if is_cut_short(debate) else open_slots(debate)
+
+
+def is_cut_short(debate: Debate) -> bool:
+    """Whether the talk was concluded in this round: answers on their way are awaited, and no others are asked for."""
     phase = debate.phase
-    if debate.skipped and debate.skipped.round == debate.round:
-        return ()
-    concluded = debate.is_concluding and phase and phase.is_talk
-    return final_closing_slots(debate) if concluded else open_slots(debate)
+    return debate.is_concluding and phase is not None and (phase.is_talk or phase.is_advice)
 
 
 def acceptable_slots(debate: Debate) -> tuple[Slot, ...]:
@@ -66,6 +68,7 @@ def build_call(debate: Debate, slot: Slot) -> Call:
     key = f"{debate.round}.{slot.seat}.{slot.index}.{tries}"
     if lookups := sum((r.seat, r.slot_index, r.round) == place for r in debate.research):
         key += f"+{lookups}"
+    # Half of 32 bits: providers take a seed as a signed integer.
     seed = int.from_bytes(sha256(f"{debate.setup.seed}:{key}".encode()).digest()[:4]) >> 1
     return Call(
         key,

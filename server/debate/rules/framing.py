@@ -12,8 +12,8 @@ from server.debate.facts.events import PositionsFramed
 from server.debate.facts.interventions import PositionsRevised
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import Debater, Framing
-from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall
+from server.debate.rules.course import build_phase_entered
 from server.debate.state.debate import Debate, replace
 
 SIDES = 2
@@ -25,11 +25,14 @@ MAX_POSITIONS = 5
 def seat_positions(setup: Opened, question_kind: str, positions: Sequence[str]) -> tuple[Debater, ...]:
     """The debaters who stand for these positions, and those of the format who defend no side."""
     assert setup.framer is not None
-    sides, others = setup.debaters[:SIDES], setup.debaters[SIDES:]
+    sides, neutral_debaters = setup.debaters[:SIDES], setup.debaters[SIDES:]
     names = [side.name for side in sides]
     if question_kind == "open":
         names = [f"Debater {number}" for number in range(1, len(positions) + 1)]
-    seats = [*zip(names, positions, strict=True), *((other.name, other.stance) for other in others)]
+    seats = [
+        *zip(names, positions, strict=True),
+        *((debater.name, debater.stance) for debater in neutral_debaters),
+    ]
     models = setup.framer.models
     return tuple(
         Debater(name=name, stance=stance, model=models[index % len(models)])
@@ -43,10 +46,12 @@ def find_position_limit(debate: Debate) -> int:
     for count in range(MAX_POSITIONS, SIDES, -1):
         positions = [str(number) for number in range(count)]
         debaters = seat_positions(debate.setup, "open", positions)
-        framed = replace(
-            debate, setup=debate.setup.model_copy(update={"debaters": debaters, "framing": Framing()})
+        framed_debate = replace(
+            debate, changed_setup=debate.setup.model_copy(update={"debaters": debaters, "framing": Framing()})
         )
-        if not find_round_shortfall(framed, build_phase_entered(framed, phase, None), before=1):
+        if not find_round_shortfall(
+            framed_debate, build_phase_entered(framed_debate, phase, None), calls_before=1
+        ):
             return count
     return SIDES
 
@@ -54,10 +59,11 @@ def find_position_limit(debate: Debate) -> int:
 def find_framing_problem(setup: Opened, event: PositionsFramed) -> str:
     """Why the positions cannot be those of this debate; "" if they can."""
     count = len(event.debaters) - len(setup.debaters[SIDES:])
-    most = SIDES if event.question_kind == "yes_no" else MAX_POSITIONS
+    most_positions = SIDES if event.question_kind == "yes_no" else MAX_POSITIONS
     positions = [debater.stance for debater in event.debaters[:count]]
-    allowed = SIDES <= count <= most and len(event.labels) == len(set(event.labels)) == len(event.debaters)
-    if not allowed or event.debaters != seat_positions(setup, event.question_kind, positions):
+    has_labels = len(event.labels) == len(set(event.labels)) == len(event.debaters)
+    is_allowed = SIDES <= count <= most_positions and has_labels
+    if not is_allowed or event.debaters != seat_positions(setup, event.question_kind, positions):
         return "these are not the seats of this debate"
     return ""
 
@@ -74,19 +80,19 @@ def can_revise_positions(debate: Debate) -> bool:
 
 
 def find_revision_problem(debate: Debate, event: PositionsRevised) -> str:
-    """Why the positions cannot be put so; "" if they can."""
+    """Why positions cannot be changed to these words; "" if they can."""
     if not can_revise_positions(debate):
         return "no positions wait to be confirmed"
-    known = all(revised.debater in debate.names and revised.stance for revised in event.stances)
+    are_known = all(revision.debater in debate.names and revision.stance for revision in event.stances)
     return (
         ""
-        if known and len(set(event.labels)) == len(debate.names)
+        if are_known and len(set(event.labels)) == len(debate.names)
         else "these are no positions of this debate"
     )
 
 
 def revise_positions(setup: Opened, event: PositionsRevised) -> Opened:
-    stances = {revised.debater: revised.stance for revised in event.stances}
+    stances = {revision.debater: revision.stance for revision in event.stances}
     debaters = tuple(
         debater.model_copy(update={"stance": stances.get(debater.name, debater.stance)})
         for debater in setup.debaters

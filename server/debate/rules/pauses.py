@@ -15,7 +15,7 @@ past it, by resuming or concluding, is part of the state (`Debate.passed_breakpo
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.answers import DefaultPlanUsed
@@ -26,7 +26,6 @@ from server.debate.facts.setup.limits import Breakpoint, BreakpointCondition
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import SYNTHESIZER
-from server.debate.rules.advance import count_last_vote
 from server.debate.rules.budget import ElapsedTime, find_share_excess
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
@@ -42,6 +41,7 @@ from server.debate.rules.schedule import (
 from server.debate.state.debate import Debate, find_phase, judge_seats, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import seat_models, show_detail
+from server.debate.votes.panel import count_last_vote
 from server.debate.votes.voters import last_ballot_phase, verdict_source
 
 MAX_LISTED_CAUSES = 3
@@ -62,24 +62,24 @@ def find_quorum_shortfall(debate: Debate) -> str:
         return ""
     if phase is None:
         return find_unread_reason(debate) or find_unframed_reason(debate)
-    counted, needed = compute_quorum(debate, phase)
-    seats: dict[str, list[Slot]] = {}
-    for slot in counted:
-        seats.setdefault(slot.seat, []).append(slot)
+    slots, quorum = compute_quorum(debate, phase)
+    slots_by_seat: dict[str, list[Slot]] = {}
+    for slot in slots:
+        slots_by_seat.setdefault(slot.seat, []).append(slot)
     # A debater counts once, however often it speaks; a judge counts with all its readings.
     complete = all if phase.is_judgment else any
-    answered, open_or_answered = 0, 0
-    for slots in seats.values():
-        answered += complete(slot.key in debate.answered_slots for slot in slots)
-        open_or_answered += complete(
-            slot.key in debate.answered_slots or is_open(debate, slot) for slot in slots
+    answer_count, possible_count = 0, 0
+    for seat_slots in slots_by_seat.values():
+        answer_count += complete(slot.key in debate.answered_slots for slot in seat_slots)
+        possible_count += complete(
+            slot.key in debate.answered_slots or is_open(debate, slot) for slot in seat_slots
         )
-    if open_or_answered >= needed:
+    if possible_count >= quorum:
         return ""
     failures = unify_details(debate, debate.round_failures)
-    listed = join_causes((failure.seat, detail) for failure, detail in failures)
-    counts = f"{answered} of {len(seats)} answered"
-    return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {listed}"
+    causes = join_causes((failure.seat, detail) for failure, detail in failures)
+    counts = f"{answer_count} of {len(slots_by_seat)} answered"
+    return f"{counts} in round {debate.round} ({phase.name}), {quorum} needed. {causes}"
 
 
 def find_unread_reason(debate: Debate) -> str:
@@ -87,8 +87,8 @@ def find_unread_reason(debate: Debate) -> str:
     slots = [slot for slot in round_slots(debate) if slot.task == "digest"]
     if debate.digests or not slots or not all(is_exhausted(debate, slot.key) for slot in slots):
         return ""
-    listed = join_causes((failure.seat, failure.detail) for failure in debate.round_failures)
-    return f"no section of the documents was read. {listed} Give the reader another model with replace_model and resume"
+    causes = join_causes((failure.seat, failure.detail) for failure in debate.round_failures)
+    return f"no section of the documents was read. {causes} Give the reader another model with replace_model and resume"
 
 
 def find_unframed_reason(debate: Debate) -> str:
@@ -104,30 +104,30 @@ def find_unframed_reason(debate: Debate) -> str:
 
 
 def unify_details(debate: Debate, failures: Iterable[Failed]) -> Iterator[tuple[Failed, str]]:
-    """Failures, each with why. A provider that fails has its first words, though each seat may hear others of it."""
-    first: dict[tuple[str, str], str] = {}
+    """Failures, each with its reason. Failures of a provider, by model and cause, all get the words of the first."""
+    first_details: dict[tuple[str, str], str] = {}
     for failure in failures:
         detail = show_detail(debate.setup, failure)
         if failure.cause in PROVIDER_CAUSES:
-            detail = first.setdefault((failure.model, failure.cause), detail)
+            detail = first_details.setdefault((failure.model, failure.cause), detail)
         yield failure, detail
 
 
 def join_causes(causes: Iterable[tuple[str, str]]) -> str:
-    """The first of them, each once with the seats that it is the cause for, and how many more there are."""
+    """The first causes, each once with its seats, and how many more there are."""
     seats: dict[str, list[str]] = {}
     for seat, detail in dict.fromkeys(causes):
         seats.setdefault(detail, []).append(seat)
-    different = [f"{join_seats(named)}: {detail}" for detail, named in seats.items()]
-    more = len(different) - MAX_LISTED_CAUSES
-    listed = "; ".join(different[:MAX_LISTED_CAUSES])
-    return f"{listed}; and {more} more" if more > 0 else listed
+    lines = [f"{join_seats(names)}: {detail}" for detail, names in seats.items()]
+    more_count = len(lines) - MAX_LISTED_CAUSES
+    text = "; ".join(lines[:MAX_LISTED_CAUSES]).replace(".; ", "; ")
+    return f"{text}; and {more_count} more" if more_count > 0 else text
 
 
 def join_seats(seats: Sequence[str]) -> str:
     """Ada; Ada and Ben; Ada, Ben and Cy; Ada, Ben and 4 more."""
-    first = seats if len(seats) <= MAX_LISTED_CAUSES else [*seats[:2], f"{len(seats) - 2} more"]
-    return " and ".join(filter(None, (", ".join(first[:-1]), first[-1])))
+    names = seats if len(seats) <= MAX_LISTED_CAUSES else [*seats[:2], f"{len(seats) - 2} more"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def find_unheard(debate: Debate) -> tuple[str, ...]:
@@ -137,19 +137,22 @@ def find_unheard(debate: Debate) -> tuple[str, ...]:
     """
     if debate.is_concluding or not debate.failures:
         return ()
-    asked = [
+    talk_failures = [
         failure
         for failure in debate.failures
         if failure.seat in debate.names and not is_private_ballot(failure.slot_index)
     ]
-    failed = {failure.seat for failure in asked if debate.round_phase(failure.round).is_talk}
-    heard = {turn.seat for turn in debate.turns} | debate.unheard
-    return tuple(name for name in debate.names if name in failed - heard)
+    failed_names = {failure.seat for failure in talk_failures if debate.round_phase(failure.round).is_talk}
+    heard_names = {turn.seat for turn in debate.turns} | debate.unheard
+    return tuple(name for name in debate.names if name in failed_names - heard_names)
 
 
-def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]:
+def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]:  # noqa: PLR0911  (a table)
     """(the slots that count, how many of their seats must answer)."""
     slots = tuple(slot for slot in round_slots(debate) if not is_private_ballot(slot.index))
+    if phase.is_advice:
+        quorum = debate.setup.quorum if phase.wants == "advice" and not debate.is_concluding else 0
+        return slots, min(quorum, len(slots))
     if phase.is_judgment:
         return slots, min(debate.setup.judges.quorum, len(judge_seats(debate.setup)))
     if phase.participants == "synthesizer":
@@ -159,10 +162,14 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
     decides = verdict_source(debate.setup)
     if phase.wants == "ballot":
         # Private ballots decide nothing: the debate goes on without them.
-        counts = debate.setup.counting or (decides == "ballots" and phase == last_ballot_phase(debate.setup))
-        counts = counts and not phase.is_baseline
-        enough = min(debate.setup.judges.quorum, len(slots)) if phase.participants == "judges" else 1
-        return slots, enough if counts else 0
+        is_counted = debate.setup.counting or (
+            decides == "ballots" and phase == last_ballot_phase(debate.setup)
+        )
+        is_counted = is_counted and not phase.is_baseline
+        quorum_of_ballots = (
+            min(debate.setup.judges.quorum, len(slots)) if phase.participants == "judges" else 1
+        )
+        return slots, quorum_of_ballots if is_counted else 0
     if decides == "moderator" and is_exhausted(debate, CLOSING_SLOT.key):
         return (CLOSING_SLOT,), 1
     if debate.is_concluding:
@@ -173,11 +180,11 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
 
 def build_unheard_pause(debate: Debate, seats: tuple[str, ...]) -> Paused:
     details = {failure.seat: detail for failure, detail in unify_details(debate, debate.failures)}
-    listed = join_causes((seat, details[seat]) for seat in seats).rstrip(".")
+    causes = join_causes((seat, details[seat]) for seat in seats).rstrip(".")
     return Paused(
         cause="unheard",
         seats=seats,
-        reason=f"never heard: {listed}. Give the seat another model with replace_model and resume. Or resume alone: it "
+        reason=f"never heard: {causes}. Give the seat another model with replace_model and resume. Or resume alone: it "
         "is asked once more, and the debate goes on without it if that fails.",
     )
 
@@ -218,20 +225,20 @@ class Hold(NamedTuple):
 
 def find_breakpoint_pause(debate: Debate, step: NextStep) -> Paused | None:
     """The pause in place of the next step; None where no point holds."""
-    held = []
+    holds = []
     for point in debate.setup.pause_when:
         is_passed = (point, find_occasion(debate, point)) in debate.passed_breakpoints
         hold = None if is_passed else CONDITIONS[point.condition](debate, point, step)
-        held += [(point, hold)] if hold else []
-    if not held:
+        holds += [(point, hold)] if hold else []
+    if not holds:
         return None
-    names = ", ".join(str(point) for point, _ in held)
-    listed = "; ".join(hold.reason[:MAX_HOLD_LENGTH].rstrip(".") for _, hold in held)
-    reasons = listed[:MAX_HOLDS_LENGTH].rstrip(".")
+    names = ", ".join(str(point) for point, _ in holds)
+    text = "; ".join(hold.reason[:MAX_HOLD_LENGTH].rstrip(".") for _, hold in holds)
+    reasons = text[:MAX_HOLDS_LENGTH].rstrip(".")
     return Paused(
         cause="pause_when",
-        breakpoints=tuple(point for point, _ in held),
-        seats=tuple(dict.fromkeys(seat for _, hold in held for seat in hold.seats)),
+        breakpoints=tuple(point for point, _ in holds),
+        seats=tuple(dict.fromkeys(seat for _, hold in holds for seat in hold.seats)),
         reason=f"pause_when {names}: {reasons}. Read it, steer it if need be, and resume it to go on.",
     )
 
@@ -243,31 +250,33 @@ def find_occasion(debate: Debate, point: Breakpoint, seat: str = "") -> str:
             return f"{debate.round} {seat}"
         case "budget":
             return str(len(debate.find_interventions(LimitsChanged)))
-        case _:
+        case "unheard" | "round":
             return ""
+        case _:
+            assert_never(point.condition)
 
 
-def find_pause_problem(debate: Debate, paused: Paused) -> str:
+def find_pause_problem(debate: Debate, event: Paused) -> str:
     """Why a pause is not possible now, or ""."""
     if debate.paused:
         return "it is paused already"
-    if not set(paused.seats) <= seat_models(debate.setup).keys():
+    if not set(event.seats) <= seat_models(debate.setup).keys():
         return "nobody here is called so"
-    has_breakpoints = paused.cause == "pause_when"
-    return "" if bool(paused.breakpoints) == has_breakpoints else "its breakpoints are not its cause"
+    has_breakpoints = event.cause == "pause_when"
+    return "" if bool(event.breakpoints) == has_breakpoints else "its breakpoints are not its cause"
 
 
-def pause(debate: Debate, paused: Paused) -> Debate:
-    return replace(debate, paused=paused, unheard=debate.unheard.union(paused.seats))
+def pause(debate: Debate, event: Paused) -> Debate:
+    return replace(debate, paused=event, unheard=debate.unheard.union(event.seats))
 
 
 def go_on(debate: Debate) -> Debate:
     """The debate without its pause, past the breakpoints that caused it."""
-    passed = set(debate.passed_breakpoints)
+    points = set(debate.passed_breakpoints)
     for point in debate.paused.breakpoints if debate.paused else ():
         seats = debate.paused.seats if debate.paused and point.condition == "failure" else ("",)
-        passed |= {(point, find_occasion(debate, point, seat)) for seat in seats}
-    return replace(debate, paused=None, passed_breakpoints=frozenset(passed))
+        points |= {(point, find_occasion(debate, point, seat)) for seat in seats}
+    return replace(debate, paused=None, passed_breakpoints=frozenset(points))
 
 
 def is_before_verdict(debate: Debate, events: tuple[Event, ...]) -> bool:
@@ -275,15 +284,17 @@ def is_before_verdict(debate: Debate, events: tuple[Event, ...]) -> bool:
     phase = debate.phase
     if phase is None or phase.is_baseline or makes_verdict(debate.setup, phase):
         return False
-    following = next((event for event in events if isinstance(event, PhaseEntered)), None)
-    if following:
-        return makes_verdict(debate.setup, find_phase(debate.setup, following.phase))
+    entry = next((event for event in events if isinstance(event, PhaseEntered)), None)
+    if entry:
+        return makes_verdict(debate.setup, find_phase(debate.setup, entry.phase))
     return any(isinstance(event, Concluded | Ended) for event in events)
 
 
 def makes_verdict(setup: Opened, phase: Phase) -> bool:
     if phase.is_private:
         return False
+    if phase.is_advice:
+        return phase.wants == "report"
     if phase.wants == "ballot":
         return verdict_source(setup) in ("ballots", "swing") and phase == last_ballot_phase(setup)
     return not phase.is_talk
@@ -298,6 +309,9 @@ def check_verdict(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
 def check_contested(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
     if any(isinstance(event, Concluded) and event.outcome == "contested" for event in step.events):
         return Hold("the votes came out contested, and would be recorded so")
+    entry = next((event for event in step.events if isinstance(event, PhaseEntered)), None)
+    if entry and find_phase(debate.setup, entry.phase).wants == "exchange":
+        return Hold("those who reviewed advise differently, and would argue about it next")
     block = debate.phase.block if debate.phase else None
     goes_on = any(isinstance(event, PhaseEntered) for event in step.events)
     if block and block.until == "consensus" and goes_on and count_last_vote(debate).outcome == "contested":
@@ -306,23 +320,23 @@ def check_contested(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | Non
 
 
 def check_failure(debate: Debate, point: Breakpoint, _: NextStep) -> Hold | None:
-    lost = {
+    details = {
         failure.seat: show_detail(debate.setup, failure)
         for failure in debate.round_failures
         if is_exhausted(debate, (failure.seat, failure.slot_index))
         and (point, find_occasion(debate, point, failure.seat)) not in debate.passed_breakpoints
     }
-    if not lost:
+    if not details:
         return None
-    return Hold(f"no answer of {join_causes(lost.items())}", tuple(lost))
+    return Hold(f"no answer of {join_causes(details.items())}", tuple(details))
 
 
 def check_unheard(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
     for event in step.events:
         if isinstance(event, Paused) and event.cause == "unheard":
             return Hold(event.reason, event.seats)
-    heard = {turn.seat for turn in debate.turns} | debate.unheard
-    silent = tuple(name for name in debate.names if name not in heard)
+    heard_names = {turn.seat for turn in debate.turns} | debate.unheard
+    silent = tuple(name for name in debate.names if name not in heard_names)
     if not silent or not is_before_verdict(debate, step.events):
         return None
     return Hold(f"the verdict comes next, and nobody heard {', '.join(silent)}", silent)

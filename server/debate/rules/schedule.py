@@ -10,22 +10,25 @@ speakers, the slots follow from that choice, which is an event of the debate.
     moderated    [moderator opens] [the speakers chosen, one after the other, repeats allowed]
     handoff      [one speaker], who chooses the next round's
     messages     [A, B and C each send a message] [each addressee answers]; beside turns: [their answers] after them
-    ballots      [A B C], or the judges as an audience
+    ballots      [A B C], or an audience [voter 1, voter 2 …]
     judges       [judge 1, judge 2 … each in one order or in both]
     synthesizer  [synthesizer]
+    advice       [all advisors], [all reviewers, each as often as it reads], [those who differ], [writer], [checker]
     baseline     [A B C, and again, until the tokens of the debate are spent]
 
 Where all ballots of a round choose the same, a model may be asked with them whether their positions are [alike].
 Private ballots (`waves`) come before the first turns, after the turns of a round, and with those who decide.
 
-After the turns of a round follow [referee, observer, analyst] and [closing moderator], where the debate has them.
+After the turns of a round follow [the officers] and [closing moderator], where the debate has them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
+from typing import assert_never
 
+from server.debate.answer.debates import list_advice_slots
 from server.debate.ballots.convergence import wants_measurement
 from server.debate.ballots.samples import MOST_SAMPLES, count_debate_tokens, count_samples, count_usage
 from server.debate.ballots.waves import (
@@ -42,13 +45,10 @@ from server.debate.facts.events import Balloted, Failed, RoundOpened, Spoke, Tas
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
-    ANALYST,
     FRAMER,
     METER,
     MODERATOR,
-    OBSERVER,
     READER,
-    REFEREE,
     SYNTHESIZER,
     WRITTEN,
 )
@@ -59,6 +59,9 @@ from server.debate.votes.voters import verdict_source
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies. The same model is called once more with a correction; failing providers are not."""
+
+BAD_REPLY_CAUSES: frozenset[FailureCause] = REPAIRABLE_CAUSES | {"thought_too_long"}
+"""Replies that are no answer, of models whose providers are well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
         sections = debate.setup.reader.sections if debate.setup.reader else ()
         digests = tuple(Slot(READER, index, "digest") for index in range(len(sections)))
         return tuple(filter(None, (digests, (FRAMING_SLOT,) if debate.setup.needs_framing else ())))
+    if phase.is_advice:
+        return tuple(tuple(Slot(*slot) for slot in group) for group in list_advice_slots(debate, phase))
     blind = tuple(Slot(name, BLIND_BALLOT, "ballot") for name in list_blind_voters(debate))
     groups = build_talk_groups(debate, phase) if phase.is_talk else build_deciding_groups(debate, phase)
     if blind and phase.order == "together" and not has_to_wait(debate):
@@ -97,9 +102,8 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
 
 
 def has_to_wait(debate: Debate) -> bool:
-    """Whether round 1 begins only with all blind ballots: they may be the verdict, or a caller writes one by one."""
-    models = {current_model(debate, name) for name in debate.names}
-    return debate.setup.skip_if_agreed or not WRITTEN.isdisjoint(models)
+    """Whether round 1 begins only with all blind ballots, because a caller writes one by one."""
+    return not WRITTEN.isdisjoint(current_model(debate, name) for name in debate.names)
 
 
 def build_deciding_groups(debate: Debate, phase: Phase) -> SlotGroups:
@@ -121,25 +125,20 @@ def list_sample_slots(debate: Debate) -> tuple[Slot, ...]:
     voters = [name for name in debate.names if find_own_models(debate)[name] not in WRITTEN]
     places = [divmod(number, len(voters)) for number in range(MOST_SAMPLES)] if voters else []
     slots = [Slot(voters[seat], SAMPLE_BALLOT + index, "ballot") for index, seat in places]
-    spent: dict[tuple[str, int], list[Usage | None]] = {}
-    paid: tuple[Balloted | Failed, ...] = (*debate.samples, *debate.failures)
-    for fact in paid:
-        spent.setdefault((fact.seat, fact.slot_index), []).append(fact.usage)
-    begun = takewhile(lambda slot: slot.key in spent, slots)
-    costs = [None if is_open(debate, slot) else count_usage(spent[slot.key]) for slot in begun]
+    usages: dict[tuple[str, int], list[Usage | None]] = {}
+    paid_facts: tuple[Balloted | Failed, ...] = (*debate.samples, *debate.failures)
+    for fact in paid_facts:
+        usages.setdefault((fact.seat, fact.slot_index), []).append(fact.usage)
+    # What the samples so far took says how many more the tokens of the debate pay for.
+    slots_begun = takewhile(lambda slot: slot.key in usages, slots)
+    costs = [None if is_open(debate, slot) else count_usage(usages[slot.key]) for slot in slots_begun]
     return tuple(slots[: count_samples(costs, len(voters), count_debate_tokens(debate))])
-
-
-def expects_closing_round(setup: Opened) -> bool:
-    """Whether a closing round follows the talk, if that does not end early."""
-    talk = [phase for phase in setup.phases if phase.is_talk]
-    return len(talk) > 1 and talk[-1].closes_talk and not talk[-2].is_written_together
 
 
 def count_turns(debate: Debate) -> int:
     """Number of turns of the whole talk, if it does not end early: without messages and their answers."""
     seats = len(debate.setup.debaters)
-    return (debate.max_turns or debate.max_rounds * seats) + expects_closing_round(debate.setup) * seats
+    return debate.max_turns or debate.max_rounds * seats
 
 
 def judge_slots(setup: Opened) -> tuple[Slot, ...]:
@@ -150,7 +149,7 @@ def judge_slots(setup: Opened) -> tuple[Slot, ...]:
 def build_message_groups(debate: Debate) -> SlotGroups:
     """Messages, then answers. An answer's index follows from the sender, not from the order of arrival."""
     asking = tuple(Slot(name, 0, "message") for name in debate.names)
-    messages = [asked for asked, *_ in debate.round_exchanges(debate.round)]
+    messages = [message for message, *_ in debate.round_exchanges(debate.round)]
     answers = tuple(
         Slot(turn.to, 1 + debate.names.index(turn.seat), "answer", message_author=turn.seat)
         for turn in messages
@@ -161,8 +160,13 @@ def build_message_groups(debate: Debate) -> SlotGroups:
 def build_answer_groups(debate: Debate) -> SlotGroups:
     """The answers to messages that were sent with the turns of this round, asked for after all of them."""
     answers = tuple(
-        Slot(asked.to, MESSAGE_SLOT + 1 + debate.names.index(asked.seat), "answer", message_author=asked.seat)
-        for asked, *_ in debate.round_exchanges(debate.round)
+        Slot(
+            message.to,
+            MESSAGE_SLOT + 1 + debate.names.index(message.seat),
+            "answer",
+            message_author=message.seat,
+        )
+        for message, *_ in debate.round_exchanges(debate.round)
     )
     return (answers,) if answers else ()
 
@@ -190,15 +194,15 @@ def find_plan_problem(debate: Debate, event: RoundPlan) -> str:
 
 def find_turn_problem(debate: Debate, turn: Spoke, slot: Slot) -> str:
     """Why a turn is not what its slot asks for; "" where it is."""
-    others = {*debate.names} - {turn.seat}
+    other_names = {*debate.names} - {turn.seat}
     is_said = turn.act == "argument" and not turn.to
     problems = {
         "an argument is for everybody": slot.task == "argument" and not is_said,
         "it answers another message": slot.task == "answer"
         and (turn.act, turn.to) != ("answer", slot.message_author),
         "a message was asked for": slot.task == "message" and turn.act in ("argument", "answer"),
-        f"no message can go to {turn.to}": slot.task == "message" and turn.to not in others,
-        f"{turn.hands_to} cannot speak next": bool(turn.hands_to) and turn.hands_to not in others,
+        f"no message can go to {turn.to}": slot.task == "message" and turn.to not in other_names,
+        f"{turn.hands_to} cannot speak next": bool(turn.hands_to) and turn.hands_to not in other_names,
     }
     return next((problem for problem, holds in problems.items() if holds), find_message_problem(debate, turn))
 
@@ -216,7 +220,7 @@ def is_unanswered(debate: Debate, message: Spoke) -> bool:
     """Whether a message has no answer and will have none."""
     exchanges = debate.round_exchanges(message.round)
     pair = (message.seat, message.to)
-    has_answer = any((asked.seat, asked.to) == pair and answers for asked, *answers in exchanges)
+    has_answer = any((candidate.seat, candidate.to) == pair and answers for candidate, *answers in exchanges)
     if message.act in ("argument", "answer") or has_answer:
         return False
     return message.round < debate.round or not any(
@@ -230,39 +234,39 @@ def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
     opening = ((Slot(MODERATOR, 0, "opening"),),)
     if phase.order == "moderated" and debate.round_plan(debate.round) is None:
         return opening
-    spoken = build_turn_groups(debate, phase)
-    if phase.wants == "argument" and not phase.closes_talk:
-        spoken = apply_turn_limit(debate, spoken)
-    spoken = (*spoken, *build_answer_groups(debate)) if phase.messages else spoken
-    before = opening if phase.order == "moderated" else ()
-    voters = list_later_voters(debate) if spoken else ()
+    turn_groups = build_turn_groups(debate, phase)
+    if phase.wants == "argument":
+        turn_groups = apply_turn_limit(debate, turn_groups)
+    turn_groups = (*turn_groups, *build_answer_groups(debate)) if phase.messages else turn_groups
+    opening_groups = opening if phase.order == "moderated" else ()
+    voters = list_later_voters(debate) if turn_groups else ()
     ballots = (tuple(Slot(name, LATER_BALLOT, "ballot") for name in voters),) if voters else ()
-    return (*before, *spoken, *ballots, *build_review_groups(debate, spoken))
+    return (*opening_groups, *turn_groups, *ballots, *build_review_groups(debate, turn_groups))
 
 
 def build_review_groups(debate: Debate, turn_groups: SlotGroups) -> SlotGroups:
-    """The referee, the observer, the analyst and the meter, if anybody speaks in the round; the closing moderator."""
+    """The officers and the meter, if anybody speaks in the round; the closing moderator."""
     setup = debate.setup
-    audit = (Slot(REFEREE, 0, "audit"),) if setup.referee else ()
-    observation = (Slot(OBSERVER, 0, "observation"),) if setup.observer else ()
-    extraction = (Slot(ANALYST, 0, "extraction"),) if setup.analyst else ()
+    officer_slots = (Slot(officer.seat, 0, "reading") for officer in setup.officers)
     measurement = (Slot(METER, 0, "measurement"),) if wants_measurement(debate) else ()
-    readers = (*audit, *observation, *extraction, *measurement) if turn_groups else ()
+    readers = (*officer_slots, *measurement) if turn_groups else ()
     closes = setup.moderator is not None and setup.moderator.closes
     return (*((readers,) if readers else ()), *(((CLOSING_SLOT,),) if closes else ()))
 
 
 def build_turn_groups(debate: Debate, phase: Phase) -> SlotGroups:
-    names = debate.names
     if phase.wants == "message":
         return build_message_groups(debate)
-    if phase.order == "together":
-        return (tuple(slot for (slot,) in build_argument_groups(names)),)
-    if phase.order == "handoff":
-        names = debate.rounds[-1].order
-    if opening := debate.round_plan(debate.round):
-        names = opening.next_speakers
-    return build_argument_groups(names)
+    match phase.order:
+        case "together":
+            return (tuple(slot for (slot,) in build_argument_groups(debate.names)),)
+        case "handoff":
+            return build_argument_groups(debate.rounds[-1].order)
+        case "declared" | "moderated":
+            plan = debate.round_plan(debate.round)
+            return build_argument_groups(plan.next_speakers if plan else debate.names)
+        case _:
+            assert_never(phase.order)
 
 
 @lru_cache(256)  # they are the same in each version of a round
@@ -274,12 +278,12 @@ def apply_turn_limit(debate: Debate, groups: SlotGroups) -> SlotGroups:
     """The slots that `max_turns` still allows."""
     if not debate.max_turns:
         return groups
-    left = debate.max_turns - sum(turn.round < debate.round for turn in debate.turns)
-    kept = []
+    turns_left = debate.max_turns - sum(turn.round < debate.round for turn in debate.turns)
+    groups_left = []
     for group in groups:
-        kept.append(group[: max(left, 0)])
-        left -= len(group)
-    return tuple(group for group in kept if group)
+        groups_left.append(group[: max(turns_left, 0)])
+        turns_left -= len(group)
+    return tuple(group for group in groups_left if group)
 
 
 def round_slots(debate: Debate) -> tuple[Slot, ...]:
@@ -288,8 +292,8 @@ def round_slots(debate: Debate) -> tuple[Slot, ...]:
 
 def slot_failures(debate: Debate, slot_key: tuple[str, int]) -> tuple[Failed, ...]:
     """The failures of a slot in this round since the debate was last resumed."""
-    failed = debate.round_failures
-    return failed and tuple(f for f in failed if (f.seat, f.slot_index) == slot_key)
+    failures = debate.round_failures
+    return failures and tuple(f for f in failures if (f.seat, f.slot_index) == slot_key)
 
 
 def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
@@ -299,7 +303,7 @@ def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
         return False
     if any(failure.cause == "late" for failure in failures):
         return True  # no other model has more time
-    if is_private_ballot(slot_key[1]) and failures[-1].cause in REPAIRABLE_CAUSES:
+    if is_private_ballot(slot_key[1]) and failures[-1].cause in BAD_REPLY_CAUSES:
         # Whoever speaks well may go on speaking: no other model takes its seat.
         return has_final_failure(failures)
     seat, _ = slot_key
@@ -312,8 +316,8 @@ def has_final_failure(failures: Sequence[Failed]) -> bool:
 
     Its provider failed, or two replies were bad.
     """
-    last = [failure for failure in failures if failure.model == failures[-1].model]
-    return len(last) > 1 or last[-1].cause not in REPAIRABLE_CAUSES
+    model_failures = [failure for failure in failures if failure.model == failures[-1].model]
+    return len(model_failures) > 1 or model_failures[-1].cause not in REPAIRABLE_CAUSES
 
 
 def is_open(debate: Debate, slot: Slot) -> bool:
@@ -338,5 +342,5 @@ def final_closing_slots(debate: Debate) -> tuple[Slot, ...]:
     phase = debate.phase
     if debate.ended or not (debate.is_concluding and debate.turns and phase and phase.is_talk):
         return ()
-    needed = verdict_source(debate.setup) == "moderator" and is_open(debate, CLOSING_SLOT)
-    return (CLOSING_SLOT,) if needed else ()
+    is_needed = verdict_source(debate.setup) == "moderator" and is_open(debate, CLOSING_SLOT)
+    return (CLOSING_SLOT,) if is_needed else ()

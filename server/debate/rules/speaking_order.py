@@ -7,24 +7,29 @@ from server.debate.facts.events import Event
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.state.debate import Debate
+from server.debate.state.labels import side_labels
 from server.debate.state.seats import phase_seats
 
 
 def build_handoff_events(debate: Debate) -> tuple[Event, ...]:
     """The next speaker: chosen by the last one, or drawn from the debate's seed."""
     number = debate.round
-    if debate.round_phase(number).order != "handoff" or any(done.round == number for done in debate.handoffs):
+    if debate.round_phase(number).order != "handoff" or any(
+        handoff.round == number for handoff in debate.handoffs
+    ):
         return ()
     (turn,) = debate.round_turns(number)
     if turn.hands_to:
         return (HandedOff(seat=turn.seat, round=number, to=turn.hands_to, because="chosen"),)
-    others = [name for name in debate.names if name != turn.seat]
-    drawn = min(others, key=lambda name: compute_draw_key(debate.setup, f"handoff:{number}:{name}"))
-    problem = f"{turn.no_handoff or 'it named nobody to speak next'}; {drawn} was drawn"
-    failed = HandoffFailed(seat=turn.seat, round=number, seen=turn.seen, detail=problem)
-    recorded = any(failure.round == number for failure in debate.handoff_failures)
-    handed = HandedOff(seat=turn.seat, round=number, to=drawn, because="drawn")
-    return (handed,) if recorded else (failed, handed)
+    other_names = [name for name in debate.names if name != turn.seat]
+    next_name = min(other_names, key=lambda name: compute_draw_key(debate.setup, f"handoff:{number}:{name}"))
+    problem = (
+        f"{turn.no_handoff or 'it named nobody to speak next'}; {side_labels(debate)[next_name]} was drawn"
+    )
+    handoff_failure = HandoffFailed(seat=turn.seat, round=number, seen=turn.seen, detail=problem)
+    is_recorded = any(failure.round == number for failure in debate.handoff_failures)
+    handoff_event = HandedOff(seat=turn.seat, round=number, to=next_name, because="drawn")
+    return (handoff_event,) if is_recorded else (handoff_failure, handoff_event)
 
 
 def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:
@@ -47,7 +52,7 @@ def find_handoff_problem(debate: Debate, event: HandedOff | HandoffFailed) -> st
     phase = debate.phase
     if phase is None or phase.order != "handoff":
         return "nobody hands over here"
-    if any(handed.round == debate.round for handed in debate.handoffs):
+    if any(handoff.round == debate.round for handoff in debate.handoffs):
         return "it was handed over already"
     turn = next((t for t in debate.turns if (t.seat, t.round) == (event.seat, debate.round)), None)
     if turn is None or event.round != debate.round:

@@ -45,19 +45,23 @@ def estimate_tokens(texts: Iterable[str]) -> int:
 
 def count_fewest_tokens(text: str) -> int:
     """A number that no tokenizer in use stays far below: words are not merged, and long ones are split."""
-    rest = text if text.isascii() else _CJK.sub("", text)
-    return max(len(rest.split()), len(_SIGNS.sub("", rest)) // 10) + (len(text) - len(rest)) // 2
+    other_text = text if text.isascii() else _CJK.sub("", text)
+    return (
+        max(len(other_text.split()), len(_SIGNS.sub("", other_text)) // 10)
+        + (len(text) - len(other_text)) // 2
+    )
 
 
 def count_at_most(text: str) -> int:
     """A number that `count_fewest_tokens` never exceeds, found ten times as fast. Of a text that was cleaned."""
     spaces = sum(map(text.count, " \n\t"))
-    others = len(text.encode("utf-8", "replace")) - len(text)  # at least one for each character beyond ASCII
-    return max(spaces + 1, len(text) // 10) + others
+    # At least one for each character beyond ASCII.
+    extra_bytes = len(text.encode("utf-8", "replace")) - len(text)
+    return max(spaces + 1, len(text) // 10) + extra_bytes
 
 
 def find_unread_prompt(text: str, input_tokens: int, window: int = 0) -> int:
-    """How many tokens a prompt has at least of which a model read only a part; 0 for one that it read.
+    """The least number of tokens of a prompt if the model read only a part of it; 0 if it read all.
 
     `input_tokens`: those read, as the provider reports them. `window`: 0 where unknown.
     """
@@ -74,13 +78,17 @@ def find_unread_prompt(text: str, input_tokens: int, window: int = 0) -> int:
 def estimate_prompt(debate: Debate) -> int:
     """The tokens of a prompt that quotes the debate so far."""
     setup = debate.setup
-    whole = [
+    undigested_texts = [
         document.text
         for index, document in enumerate(setup.documents, start=1)
         if setup.reader is None or not setup.reader.has_digest(index)
     ]
-    recalled = [text for one in (setup.memory.in_force if setup.memory else ()) for text in one.texts]
-    texts = estimate_tokens([setup.question, *whole, *recalled, *(turn.text for turn in debate.turns)])
+    earlier_texts = [
+        text for earlier in (setup.memory.in_force if setup.memory else ()) for text in earlier.texts
+    ]
+    texts = estimate_tokens(
+        [setup.question, *undigested_texts, *earlier_texts, *(turn.text for turn in debate.turns)]
+    )
     return texts + count_digest_characters(debate) // CHARACTERS_PER_TOKEN + PROMPT_OVERHEAD_TOKENS
 
 
@@ -97,9 +105,9 @@ def describe_misfit(model: str, window: int, prompt_tokens: int, max_tokens: int
 def find_misfits(setup: Opened) -> list[str]:
     """Each model of a seat whose window the first prompts do not fit, with tokens."""
     windows = Debate(setup).windows
-    first = estimate_prompt(Debate(setup))
+    prompt_tokens = estimate_prompt(Debate(setup))
     misfits = (
-        describe_misfit(name, windows.get(name, 0), first, setup.max_turn_tokens)
+        describe_misfit(name, windows.get(name, 0), prompt_tokens, setup.max_turn_tokens)
         for name in find_models(setup)
     )
     return [misfit for misfit in misfits if misfit]
@@ -108,9 +116,9 @@ def find_misfits(setup: Opened) -> list[str]:
 def find_outgrown_windows(setup: Opened) -> list[str]:
     """Each model of a seat whose window the whole talk, at the length asked for, is likely to outgrow."""
     debate = Debate(setup)
-    whole = estimate_prompt(debate) + int(count_turns(debate) * setup.turn_words * TOKENS_PER_WORD)
+    debate_tokens = estimate_prompt(debate) + int(count_turns(debate) * setup.turn_words * TOKENS_PER_WORD)
     return [
-        f"{name} reads {window:,} tokens, and the whole debate may have {whole:,}"
+        f"{name} reads {window:,} tokens, and the whole debate may have {debate_tokens:,}"
         for name in find_models(setup)
-        if (window := debate.windows.get(name, 0)) and whole + ANSWER_TOKENS > window
+        if (window := debate.windows.get(name, 0)) and debate_tokens + ANSWER_TOKENS > window
     ]

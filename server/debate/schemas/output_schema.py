@@ -178,27 +178,27 @@ def _measure_pattern(pattern: str, pointer: str) -> int:
 def _format_error(error: Any, parent_depth: int = 0) -> str:
     """The place of the error below its parent, and the problem."""
     missing = [error.kind.value] if error.kind.name == "required" else []
-    where = ".".join(map(str, [*error.instance_path[parent_depth:], *missing]))
-    return f"{where}: {_format_problem(error)}" if where else _format_problem(error)
+    place = ".".join(map(str, [*error.instance_path[parent_depth:], *missing]))
+    return f"{place}: {_format_problem(error)}" if place else _format_problem(error)
 
 
 def _format_problem(error: Any) -> str:
     """What is wrong, in JSON's words, with an excerpt of the value."""
-    shown = _format_excerpt(error.instance)
-    problem = str(error.message).replace(_MASK, shown)
+    excerpt = _format_excerpt(error.instance)
+    problem = str(error.message).replace(_MASK, excerpt)
     match error.kind.name, error.kind.value:
         case "required", _:
             problem = "is required"
         case "falseSchema", _ if error.schema_path[-2:-1] == ["properties"]:
             problem = "is not allowed"
         case "type", types:
-            problem = f"{shown} is not of type {' or '.join(types)}"
+            problem = f"{excerpt} is not of type {' or '.join(types)}"
         case "enum", options:
-            problem = f"{shown} is not one of {_format_excerpt(options, 200)}"
+            problem = f"{excerpt} is not one of {_format_excerpt(options, 200)}"
         case "anyOf" | "oneOf", list(alternatives) if any(alternatives):
             depth = len(error.instance_path)
             problems = dict.fromkeys(_format_error(errors[0], depth) for errors in alternatives if errors)
-            problem = f"{shown} fits no alternative: {'; '.join(list(problems)[:3])}"
+            problem = f"{excerpt} fits no alternative: {'; '.join(list(problems)[:3])}"
     return problem
 
 

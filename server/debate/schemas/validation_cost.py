@@ -112,18 +112,22 @@ class ValidationCost:
         if pointer in self.expansions:
             return self.expansions[pointer]
         # To know what is left, `unevaluated…` evaluates the subschemas beside it again.
-        unevaluated = collect_values(self.subschemas[pointer], ("unevaluatedItems", "unevaluatedProperties"))
-        passes = 2 if unevaluated else 1
-        applied, chain = Counter({pointer: 1}), 1
+        repeating_keywords = collect_values(
+            self.subschemas[pointer], ("unevaluatedItems", "unevaluatedProperties")
+        )
+        passes = 2 if repeating_keywords else 1
+        applications, chain = Counter({pointer: 1}), 1
         for child in self.children[pointer][None] if len(trail) < MAX_CHAIN_LENGTH else ():
             counts, length = self.expand(child, (*trail, pointer))
-            applied.update({name: passes * count for name, count in counts.items()})
+            applications.update({name: passes * count for name, count in counts.items()})
             chain = max(chain, 1 + length)
-        is_small = applied.total() <= MAX_SCHEMAS_PER_VALUE and max(chain, 1 + len(trail)) <= MAX_CHAIN_LENGTH
+        is_small = (
+            applications.total() <= MAX_SCHEMAS_PER_VALUE and max(chain, 1 + len(trail)) <= MAX_CHAIN_LENGTH
+        )
         problem = f"more than {MAX_SCHEMAS_PER_VALUE:,} schemas look at one value"
         require_at(pointer, is_small, f"{problem}, or {MAX_CHAIN_LENGTH} refer to each other. {advice}")
-        self.expansions[pointer] = applied, chain
-        return applied, chain
+        self.expansions[pointer] = applications, chain
+        return applications, chain
 
     def spend_steps(self, value: Any, pointers: Counter[str]) -> int:
         """Add the steps for a value that these subschemas apply to; return its size in characters.
@@ -131,22 +135,22 @@ class ValidationCost:
         Raises:
             InvalidRequestError: those of all values together are more than `MAX_STEPS`.
         """
-        applied: Counter[str] = Counter()
+        applications: Counter[str] = Counter()
         for pointer, count in pointers.items():
-            applied.update({name: count * times for name, times in self.expansions[pointer][0].items()})
-        self._spend(applied.total())
+            applications.update({name: count * times for name, times in self.expansions[pointer][0].items()})
+        self._spend(applications.total())
         size = len(value) if isinstance(value, str) else 1
         if isinstance(value, dict | list):
             container, items = (dict, value.items()) if isinstance(value, dict) else (list, enumerate(value))
-            groups = [(self.children[name], count) for name, count in applied.items()]
+            groups = [(self.children[name], count) for name, count in applications.items()]
             groups = [(group, count) for group, count in groups if len(group) > 1]  # not only `None`
             for key, child in items:
                 self._spend(len(groups))
-                below: Counter[str] = Counter()
+                child_counts: Counter[str] = Counter()
                 for group, count in groups:
-                    below.update(dict.fromkeys(group.get(key, []) + group.get(container, []), count))
-                size += len(str(key)) + self.spend_steps(child, below)
-        for pointer, count in applied.items():
+                    child_counts.update(dict.fromkeys(group.get(key, []) + group.get(container, []), count))
+                size += len(str(key)) + self.spend_steps(child, child_counts)
+        for pointer, count in applications.items():
             # An error holds a copy of the value.
             self._spend(count * (size // 200 + self._count_own_steps(self.subschemas[pointer], value)))
         return size

@@ -4,31 +4,31 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from server.debate.facts import escalation
 from server.debate.facts import interventions as changes
+from server.debate.facts.advice import AdviceEvent
 from server.debate.facts.answers import (
     MESSAGE_SLOT,
     DefaultPlanUsed,
     Digested,
-    Extracted,
     HandedOff,
     HandoffFailed,
     Measured,
-    Observed,
     PassageRead,
     PredicateLost,
     PromptFunctionsLost,
     PromptsComputed,
+    Reading,
+    Remark,
     Researched,
     SlotFact,
     Usage,
 )
-from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped, VotingRule
+from server.debate.facts.beliefs import Agreed, Alerted, Converged, VotingRule
 from server.debate.facts.events import (
     AnswerEvent,
-    Audited,
     Balloted,
     BlockEnded,
     Concluded,
@@ -47,18 +47,20 @@ from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.setup.limits import Breakpoint, Limits, Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
-from server.debate.facts.setup.seats import JUDGE_PREFIX, READER, Debater
+from server.debate.facts.setup.seats import READER, Debater
 
 RoundPlan = RoundOpened | DefaultPlanUsed
-TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | Audited | RoundClosed
+TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | Remark | RoundClosed
 """What prompts show of a round."""
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Reading)
 
 
 @dataclass(frozen=True)
 class Debate:
-    setup: Opened  # as opened, with the positions that were framed and the judges that were added since
+    opened: Opened  # the first fact: it never changes
+    changed_setup: Opened | None = None  # what `transitions.change_setup` made of it since
     version: int = 1  # number of events
     framed: PositionsFramed | None = None
     digests: tuple[Digested, ...] = ()
@@ -77,12 +79,11 @@ class Debate:
     handoff_failures: tuple[HandoffFailed, ...] = ()
     research: tuple[Researched, ...] = ()
     research_versions: tuple[int, ...] = ()  # the version that each of them made
-    observations: tuple[Observed, ...] = ()
-    extractions: tuple[Extracted, ...] = ()
+    readings: tuple[Reading, ...] = ()  # of the seats in `debate.seats`
     measurements: tuple[Measured, ...] = ()
+    advice: tuple[AdviceEvent, ...] = ()  # of the answer format
     ballots: tuple[Balloted, ...] = ()  # without samples
     samples: tuple[Balloted, ...] = ()  # of the baseline
-    skipped: TalkSkipped | None = None
     convergence: tuple[Converged, ...] = ()
     alerts: tuple[Alerted, ...] = ()
     judgments: tuple[Judged, ...] = ()
@@ -98,7 +99,6 @@ class Debate:
     paused: Paused | None = None
     passed_breakpoints: frozenset[tuple[Breakpoint, str]] = frozenset()  # each with what it held for
     agreements: tuple[Agreed, ...] = ()
-    judges_added: tuple[escalation.JudgesAdded, ...] = ()  # they are in the setup
     mirror_opened: escalation.MirrorOpened | None = None
     mirror: escalation.MirrorHeld | escalation.MirrorSkipped | None = None
     verdict: Concluded | None = None
@@ -107,12 +107,24 @@ class Debate:
     """What was found in finished rounds (`by_round`, `prompts.transcript`), each beside all that it was made of."""
 
     @cached_property
+    def setup(self) -> Opened:
+        """The set-up in force: as opened, with what facts have changed of it. A fork is opened with it.
+
+        Rounds, limits, weights, tags and models that interventions change are no part of it: those facts are taken over
+        by a fork. What is in force of them, the properties below and `seats.find_own_models` say.
+        """
+        return self.changed_setup or self.opened
+
+    @cached_property
     def known(self) -> dict[Any, Any]:
         """What functions under `once` returned for this version."""
         return {}
 
     def find_interventions(self, kind: type[T]) -> list[T]:
-        return [made for made in self.interventions if isinstance(made, kind)]
+        return [fact for fact in self.interventions if isinstance(fact, kind)]
+
+    def find_readings(self, kind: type[R]) -> tuple[R, ...]:
+        return tuple(fact for fact in self.readings if isinstance(fact, kind))
 
     @cached_property
     def is_concluding(self) -> bool:
@@ -138,40 +150,40 @@ class Debate:
 
     @cached_property
     def limits(self) -> Limits:
-        changed = self.find_interventions(changes.LimitsChanged)
-        return changed[-1].limits if changed else self.setup.limits
+        facts = self.find_interventions(changes.LimitsChanged)
+        return facts[-1].limits if facts else self.setup.limits
 
     @cached_property
     def prices(self) -> tuple[Price, ...]:
         """Of every model that may be called, models that replaced another included."""
-        added = (made.price for made in self.find_interventions(changes.ModelReplaced))
-        return (*self.setup.prices, *filter(None, added))
+        added_prices = (fact.price for fact in self.find_interventions(changes.ModelReplaced))
+        return (*self.setup.prices, *filter(None, added_prices))
 
     @cached_property
     def windows(self) -> dict[str, int]:
         """Tokens by model, where known."""
-        replaced = self.find_interventions(changes.ModelReplaced)
-        known = {window.model: window.tokens for window in self.setup.windows}
-        return known | {made.model: made.window for made in replaced if made.window}
+        replacements = self.find_interventions(changes.ModelReplaced)
+        windows = {window.model: window.tokens for window in self.setup.windows}
+        return windows | {fact.model: fact.window for fact in replacements if fact.window}
 
     @cached_property
     def weights(self) -> dict[str, Fraction]:
         """The weight of each vote where it is not 1."""
-        changed = (made.weights for made in self.find_interventions(changes.WeightsChanged))
-        weights = (*self.setup.weights, *chain.from_iterable(changed))
+        changes_of_weights = (fact.weights for fact in self.find_interventions(changes.WeightsChanged))
+        weights = (*self.setup.weights, *chain.from_iterable(changes_of_weights))
         return {weight.seat: Fraction(weight.weight) for weight in weights}
 
     @cached_property
     def threshold(self) -> Fraction | None:
         """The share of the votes' weight that a position needs; None for a majority."""
-        changed = self.find_interventions(changes.ThresholdChanged)
-        return Fraction(changed[-1].threshold) if changed else None
+        facts = self.find_interventions(changes.ThresholdChanged)
+        return Fraction(facts[-1].threshold) if facts else None
 
     @cached_property
     def outcome(self) -> changes.OutcomeRecorded | None:
         """Which position turned out right, as far as anybody has said so; the latest word counts."""
-        recorded = self.find_interventions(changes.OutcomeRecorded)
-        return recorded[-1] if recorded else None
+        facts = self.find_interventions(changes.OutcomeRecorded)
+        return facts[-1] if facts else None
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
@@ -188,19 +200,19 @@ class Debate:
     @cached_property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:
         """(seat, round, slot_index) of the turns that prompts leave out."""
-        made = self.find_interventions(changes.TurnRetracted)
-        retracted = {(one.seat, one.turn_round, one.slot_index) for one in made}
-        sent = (turn for turn in self.turns if made and turn.message)
-        with_it = (t for t in sent if (t.seat, t.round, t.slot_index) in retracted)
-        return frozenset(retracted | {(turn.seat, turn.round, MESSAGE_SLOT) for turn in with_it})
+        retractions = self.find_interventions(changes.TurnRetracted)
+        keys = {(fact.seat, fact.turn_round, fact.slot_index) for fact in retractions}
+        turns_with_message = (turn for turn in self.turns if retractions and turn.message)
+        turns = (t for t in turns_with_message if (t.seat, t.round, t.slot_index) in keys)
+        return frozenset(keys | {(turn.seat, turn.round, MESSAGE_SLOT) for turn in turns})
 
     @cached_property
     def seat_prompts(self) -> dict[str, str]:
         """What functions of the caller's code wrote last, by seat."""
-        return {prompt.seat: prompt.text for made in self.computed_prompts for prompt in made.prompts}
+        return {prompt.seat: prompt.text for fact in self.computed_prompts for prompt in fact.prompts}
 
-    def is_active(self, turn: Spoke) -> bool:
-        """Whether a turn was not retracted."""
+    def is_active(self, turn: Spoke | AdviceEvent) -> bool:
+        """Whether a turn, or an advice, was not retracted."""
         return (turn.seat, turn.round, turn.slot_index) not in self.retracted_turns
 
     @cached_property
@@ -218,7 +230,7 @@ class Debate:
     @cached_property
     def talk_rounds(self) -> tuple[int, ...]:
         phases = {phase.name for phase in self.setup.phases if phase.is_talk}
-        return tuple(entered.round for entered in self.rounds if entered.phase in phases)
+        return tuple(entry.round for entry in self.rounds if entry.phase in phases)
 
     @property
     def talk_round_count(self) -> int:
@@ -228,11 +240,7 @@ class Debate:
     def held_round_count(self) -> int:
         """Number of rounds of talk, without a last one that was concluded before anybody spoke in it."""
         talk = self.talk_rounds
-        is_empty = (
-            (self.is_concluding or self.skipped)
-            and talk
-            and all(turn.round != talk[-1] for turn in self.turns)
-        )
+        is_empty = self.is_concluding and talk and all(turn.round != talk[-1] for turn in self.turns)
         return len(talk) - bool(is_empty)
 
     @cached_property
@@ -242,10 +250,6 @@ class Debate:
     @cached_property
     def round_summaries(self) -> tuple[RoundClosed, ...]:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundClosed))
-
-    @cached_property
-    def audits(self) -> tuple[Audited, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, Audited))
 
     def events_since(self, round_number: int) -> tuple[TranscriptEvent, ...]:
         """What the transcript holds of this round and those after it."""
@@ -259,8 +263,8 @@ class Debate:
 
     def round_notes(self, round_number: int) -> list[tuple[NoteAdded | Challenged, int]]:
         """The notes of a round, each with the version that it made; in round 1 also those from before it."""
-        noted = zip(self.notes, self.note_versions, strict=True)
-        return [(note, version) for note, version in noted if max(note.round, 1) == round_number]
+        notes = zip(self.notes, self.note_versions, strict=True)
+        return [(note, version) for note, version in notes if max(note.round, 1) == round_number]
 
     def round_plan(self, round_number: int) -> RoundPlan | None:
         return next((fact for fact in self.round_events(round_number) if isinstance(fact, RoundPlan)), None)
@@ -280,7 +284,7 @@ class Debate:
             for turn in turns
             if turn.message or turn.act not in ("argument", "answer")
         )
-        return tuple((asked, *answers.get((asked.seat, asked.to), ())) for asked in messages)
+        return tuple((message, *answers.get((message.seat, message.to), ())) for message in messages)
 
     def transcript_turns(self, round_number: int) -> tuple[Spoke, ...]:
         """The arguments of a round, as recorded where they answer each other, else in reading order; then messages."""
@@ -308,8 +312,8 @@ class Debate:
     @cached_property
     def votes(self) -> tuple[tuple[Balloted, ...], ...]:
         """The ballots of each vote that was held, those that are counted."""
-        entered = (held.round for held in self.rounds if self.round_phase(held.round).is_vote)
-        return tuple(map(self.round_votes, entered))
+        round_numbers = (entry.round for entry in self.rounds if self.round_phase(entry.round).is_vote)
+        return tuple(map(self.round_votes, round_numbers))
 
     @cached_property
     def last_ballots(self) -> tuple[Balloted, ...]:
@@ -326,14 +330,15 @@ class Debate:
     @cached_property
     def answers(self) -> tuple[AnswerEvent, ...]:
         """Every answer, those of the inherited rounds of a fork included."""
-        spoken = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
+        answers = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
+        contributions = (event for event in answers if not isinstance(event, Remark))  # they are readings
         single = (answer for answer in (self.framed, self.deliverable) if answer)
         return (
             *self.digests,
-            *spoken,
-            *self.observations,
-            *self.extractions,
+            *contributions,
+            *self.readings,
             *self.measurements,
+            *self.advice,
             *self.ballots,
             *self.samples,
             *self.judgments,
@@ -348,8 +353,8 @@ class Debate:
     @cached_property
     def usage(self) -> tuple[Usage, ...]:
         """Of every answer that this debate paid for, unusable ones included, inherited ones not."""
-        paid = (*self.answers, *self.research, *self.failures)
-        own = (self.setup.usage, *(fact.usage for fact in paid if self.is_own(fact)))
+        paid_facts = (*self.answers, *self.research, *self.failures)
+        own = (self.setup.usage, *(fact.usage for fact in paid_facts if self.is_own(fact)))
         return tuple(usage for usage in own if usage is not None)
 
     @property
@@ -369,13 +374,13 @@ FIELD_NAMES = frozenset(each.name for each in fields(Debate))
 def replace(debate: Debate, **changes: Any) -> Debate:
     """As `dataclasses.replace`, which takes twenty times as long on so many fields of a frozen class."""
     assert changes.keys() <= FIELD_NAMES, changes
-    made = object.__new__(Debate)
-    values = made.__dict__
+    copy = object.__new__(Debate)
+    values = copy.__dict__
     values.update(debate.__dict__)  # the fields first, then what was computed from them
-    for computed in [*values][len(FIELD_NAMES) :]:
-        del values[computed]
+    for name in [*values][len(FIELD_NAMES) :]:
+        del values[name]
     values.update(changes)
-    return made
+    return copy
 
 
 def find_phase(setup: Opened, name: str) -> Phase:
@@ -383,5 +388,11 @@ def find_phase(setup: Opened, name: str) -> Phase:
 
 
 def judge_seats(setup: Opened) -> tuple[str, ...]:
-    """The judges' seats, in order. Debaters cannot have these names."""
-    return tuple(f"{JUDGE_PREFIX}{number}" for number in range(1, len(setup.judges.models) + 1))
+    """The seats of judges, or of the voters in an audience, in order."""
+    return tuple(f"{name_judge(setup)} {number}" for number in range(1, len(setup.judges.models) + 1))
+
+
+def name_judge(setup: Opened) -> Literal["judge", "voter"]:
+    """What to call a judge: a voter in an audience, which votes and gives no verdict."""
+    tasks = {phase.wants for phase in setup.phases if phase.participants == "judges"}
+    return "voter" if tasks == {"ballot"} else "judge"

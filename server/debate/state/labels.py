@@ -1,13 +1,12 @@
-"""The code words that stand for positions in prompts.
+"""Labels that are no words: "K73". They stand for debaters, answers and reviews in every prompt.
 
-Prompts speak of "Walnut" and "Sorrel", people read names. The words occur nowhere else in the material of a
-debate, so that a text can be relabelled exactly: for a judge's second reading, for seats that are not to know
-names, and for people. All have six letters: no position gets a longer text by its label.
+A label is a letter and two digits, drawn from the debate's seed, that occur in none of its texts. So it can be replaced
+exactly, whatever stands beside it in any language: "K73s Argument", "K73的", "_K73_". Nothing else is ever replaced: no
+model is shown the name of a seat. People read names where models read labels.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain
 
@@ -18,62 +17,90 @@ from server.debate.state.debate import Debate
 
 SECOND_READING = 2
 
-_WORDS = """
-    Acacia Almond Avocet Azalea Betony Borage Cassia Catnip Cicely Cobalt Crocus Curlew Dahlia Dunlin Fennel
-    Gannet Garnet Linden Linnet Lupine Mallow Cashew Medlar Nutmeg Orache Osprey Papaya Plover Poplar Privet
-    Quince Salvia Siskin Sorrel Bryony Teasel Thrush Toucan Turnip Walnut Yarrow Zinnia Zircon
-"""
-LABEL_WORDS = tuple(_WORDS.split())
+_LETTERS = "GHJKQVWXYZ"  # others begin ids (A1), look like digits, or are words of some field: P95, B12, F35
+_NUMBERS = [number for number in range(31, 99) if number % 5]  # and so are Q4, V8, G20, K12, Z80
 
-_INVENTED_LABEL = re.compile("[BDFGKLMNPRSTVZ][aeiou](?:[bdfgklmnprstvz][aeiou]){2}")
-
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-"""Scripts without spaces between words, or with endings joined to names: a name ends where it ends."""
-
-_SPACED = re.compile(rf"[^\W{_UNSPACED}]")
+_LABEL = re.compile("[A-Z][0-9]{1,2}")
+_TAKEN = re.compile("[A-Za-z][0-9]{2}")
+_IN_TEXT = re.compile("(?<![A-Za-z0-9])[A-Za-z][0-9]{1,2}(?![0-9])")  # no part of a longer code
 
 
 def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
-    """Draw so many words that occur in none of the texts, invented ones where the list does not suffice.
+    """Draw so many labels that occur in none of the texts; as far as there are letters, each with one of its own.
 
     The draw is a hash and not a random generator: every release and every Python draws the same.
 
     Raises:
-        InvalidRequestError: the texts hold them all.
+        InvalidRequestError: the texts leave too few.
     """
-    material = "\n".join(texts).casefold()
-    words = sorted(LABEL_WORDS, key=lambda word: sha256(f"{seed}:label:{word}".encode()).digest())
-    invented = (
-        "".join("bdfgklmnprstvz"[byte % 14] + "aeiou"[byte // 14 % 5] for byte in digest[:3]).title()
-        for digest in (sha256(f"{seed}:{number}".encode()).digest() for number in range(1000))
-    )
-    drawn: dict[str, None] = {}  # in order, each once
-    for word in chain(words, invented):
-        if len(drawn) == count:
-            break
-        if word.casefold() not in material:
-            drawn[word] = None
-    require(len(drawn) == count, "The texts hold every word that could stand for a position. Shorten them.")
-    return tuple(drawn)
+    label_like_words = find_taken(texts)
+    free = [f"{letter}{number}" for letter in _LETTERS for number in _NUMBERS]
+    free = [label for label in free if label not in label_like_words]
+    free.sort(key=lambda label: sha256(f"{seed}:label:{label}".encode()).digest())
+    first_of_letter: dict[str, str] = {}
+    for label in free:
+        first_of_letter.setdefault(label[0], label)
+    labels = tuple(dict.fromkeys(chain(first_of_letter.values(), free)))[:count]
+    require(len(labels) == count, "The texts hold nearly every label, such as K73. Shorten them.")
+    return labels
+
+
+def find_taken(texts: Iterable[str]) -> set[str]:
+    """What looks like a label in these texts, in capitals, also inside longer words and numbers."""
+    return {match.upper() for text in texts for match in _TAKEN.findall(text)}
 
 
 def is_label(word: str) -> bool:
-    """Whether a word is one that is drawn as a label."""
-    return word in LABEL_WORDS or bool(_INVENTED_LABEL.fullmatch(word))
+    """Whether a word has the form of a label."""
+    return bool(_LABEL.fullmatch(word))
 
 
-def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:
+def turn(seats: Sequence[str], labels: Sequence[str], by: int) -> dict[str, str]:
+    """The seat behind each label for a reader, in the order in which it reads them.
+
+    The first place always has the first label, so that one rotation turns places and labels.
+    """
+    start = by % len(seats) if seats else 0
+    return dict(zip(labels, (*seats[start:], *seats[:start]), strict=False))
+
+
+def replace_labels(text: str, words: Mapping[str, str]) -> str:
+    """The text with these words in place of labels. `words`: by label."""
+    return _IN_TEXT.sub(lambda match: words.get(match[0].upper(), match[0]), text)
+
+
+def locate_labels(text: str, words: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Where `replace_labels` puts words into a text: (start, end, word), in order."""
+    for match in _IN_TEXT.finditer(text):
+        if word := words.get(match[0].upper()):
+            yield *match.span(), word
+
+
+def find_labels(value: object, seats: Mapping[str, str]) -> tuple[str, ...]:
+    """The seats whose labels a field of a reply names, in the order in which they were read."""
+    fields = value if isinstance(value, list | tuple) else [value]
+    named = {seat for field in fields for _, _, seat in locate_labels(str(field), seats)}
+    return tuple(seat for seat in seats.values() if seat in named)
+
+
+# The labels of debaters.
+
+
+def label_debaters(setup: Opened, debaters: Sequence[Debater]) -> tuple[str, ...]:
     """Draw labels for these debaters, none of which any text of the set-up holds."""
+    return draw_labels(setup.seed, len(debaters), list_texts(setup, debaters))
+
+
+def list_texts(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:
+    """Every text of a set-up that prompts show, and the names."""
     rows = [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
     documents = (f"{document.title} {document.url} {document.text}" for document in setup.documents)
-    officers = (setup.moderator, setup.referee, setup.observer, setup.analyst, setup.synthesizer)
-    seats = (setup.judges, *officers)
+    seats = (setup.judges, setup.moderator, *setup.officers, setup.synthesizer)
     prompts = (seat.prompt for seat in seats if seat)
     phases = (f"{phase.name} {phase.instruction}" for phase in setup.phases)
     recalled = (text for one in (setup.memory.recalled if setup.memory else ()) for text in one.texts)
     own = (setup.question, setup.instructions, setup.output_schema)
-    texts = (*own, *documents, *recalled, *prompts, *phases, *rows)
-    return draw_labels(setup.seed, len(rows), texts)
+    return (*own, *documents, *recalled, *prompts, *phases, *rows)
 
 
 def turn_labels(debate: Debate, reading: int) -> tuple[str, ...]:
@@ -87,111 +114,23 @@ def side_labels(debate: Debate, reading: int = 1) -> dict[str, str]:
     return dict(zip(debate.names, turn_labels(debate, reading), strict=True))
 
 
+def order_sides(debate: Debate, reading: int = 1) -> dict[str, str]:
+    """The name behind each label, in the order in which a reader gets the positions."""
+    names = {label: name for name, label in side_labels(debate, reading).items()}
+    return {label: names[label] for label in debate.setup.labels}
+
+
 def find_first_side(debate: Debate, reading: int) -> str:
     """The debater whose position stands first in a reading."""
-    labels = side_labels(debate, reading)
-    return next(name for name, label in labels.items() if label == debate.setup.labels[0])
+    return next(iter(order_sides(debate, reading).values()))
 
 
-def relabel(debate: Debate, text: str, reading: int = 1) -> str:
-    """A text as prompts show it: labels in place of names, turned in a second reading.
-
-    A name that question, documents or stances hold is no secret, and may be what the debate is about: it stays.
-    """
-    setup = debate.setup
-    public = (setup.question, *(d.stance for d in setup.debaters), *(d.text for d in setup.documents))
-    new = side_labels(debate, reading)
-    return _replace(text, _find_secret_names(debate.names, public), setup.labels, tuple(new.values()))
+def turn_text(debate: Debate, text: str, reading: int, *, written_in: int = 1) -> str:
+    """A text as the seat of a reading is shown it. `written_in`: the reading of its author."""
+    before, after = turn_labels(debate, written_in), turn_labels(debate, reading)
+    return text if before == after else replace_labels(text, dict(zip(before, after, strict=True)))
 
 
 def name_sides(debate: Debate, text: str, reading: int = 1) -> str:
     """A model's text as people read it: names in place of labels."""
-    return _replace(text, (), turn_labels(debate, reading), debate.names) if text else text
-
-
-def locate_labels(debate: Debate, text: str, reading: int = 1) -> list[tuple[int, int, str]]:
-    """Where `name_sides` puts names into a text: (start, end, name), in order."""
-    return list(_find_replacements(text, (), turn_labels(debate, reading), debate.names))
-
-
-@lru_cache(maxsize=64)
-def _find_secret_names(names: tuple[str, ...], public: tuple[str, ...]) -> tuple[str, ...]:
-    material = "\n".join(public)
-    return tuple("" if _occurs(name, material) else name for name in names)
-
-
-def _occurs(word: str, text: str) -> bool:
-    return any(_is_whole(word, text, found.start()) for found in re.finditer(re.escape(word), text))
-
-
-def locate_relabelled(debate: Debate, text: str, start: int, end: int) -> tuple[int, int]:
-    """Where a part of `relabel(debate, text)` stands in the text itself; a word that was replaced is in it whole."""
-    setup, shift = debate.setup, 0
-    public = (setup.question, *(d.stance for d in setup.debaters), *(d.text for d in setup.documents))
-    changes = _find_replacements(text, _find_secret_names(debate.names, public), setup.labels, setup.labels)
-    first = last = None
-    for begin, stop, word in changes:
-        shown, shown_end = begin + shift, begin + shift + len(word)
-        if first is None and start < shown_end:
-            first = begin if start >= shown else start - shift
-        if last is None and end <= shown_end:
-            last = stop if end > shown else end - shift
-        shift += len(word) - (stop - begin)
-    return (start - shift if first is None else first), (end - shift if last is None else last)
-
-
-def _find_replacements(
-    text: str, names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]
-) -> Iterator[tuple[int, int, str]]:
-    """(start, end, what takes its place), in order."""
-    replacements = _list_replacements(names, labels, new)
-    if not any(word in text for word in replacements):  # to compile a pattern takes longer than most else
-        return
-    for match in _compile(tuple(replacements)).finditer(text):
-        found, start = match[0], match.start()
-        whole = (w for w in replacements if found.startswith(w) and _is_whole(w, text, start))
-        if word := next(whole, ""):
-            yield start, start + len(word), replacements[word]
-
-
-@lru_cache(maxsize=4096)  # the same turns stand in prompt after prompt
-def _replace(text: str, names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]) -> str:
-    parts, end = list[str](), 0
-    for start, stop, word in _find_replacements(text, names, labels, new):
-        parts += (text[end:start], word)
-        end = stop
-    return "".join((*parts, text[end:]))
-
-
-@lru_cache(maxsize=256)
-def _list_replacements(
-    names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]
-) -> Mapping[str, str]:
-    """What may be replaced, the longest first, and by what."""
-    replacements: dict[str, str] = {}
-    written = [(label, (label, label.upper(), label.lower())) for label in labels]
-    # Not in lower case: names such as Will and Mark are words as well.
-    written += [(name, (name, name.upper(), name.title())) for name in names]
-    for (old, forms), label in zip(written, (*new, *new), strict=False):
-        for form in forms if old else ():
-            replacements.setdefault(form, label)
-    return {word: replacements[word] for word in sorted(replacements, key=len, reverse=True)}
-
-
-@lru_cache(maxsize=256)
-def _compile(words: tuple[str, ...]) -> re.Pattern[str]:
-    """A pattern of the words alone: one with the limits of words in it takes 18 ms to compile."""
-    return re.compile("|".join(map(re.escape, words)))
-
-
-def _is_whole(word: str, text: str, start: int) -> bool:
-    """Whether a word stands there as a whole. One letter is a name only before a colon or a genitive."""
-    end = start + len(word)
-    if len(word) == 1 and word.isascii() and text[end : end + 1] != ":":
-        return text[end : end + 2] in ("'s", "\u2019s") and not _joins(text[start - 1 : start], word)
-    return not (_joins(text[start - 1 : start], word[0]) or _joins(text[end : end + 1], word[-1]))
-
-
-def _joins(one: str, other: str) -> bool:
-    """Whether two neighbouring characters belong to one word, in a script that sets words apart."""
-    return bool(_SPACED.match(one) and _SPACED.match(other))
+    return replace_labels(text, order_sides(debate, reading))

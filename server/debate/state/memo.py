@@ -19,8 +19,8 @@ def once(function: Callable[Concatenate[Debate, P], T]) -> Callable[Concatenate[
     @wraps(function)
     def find(debate: Debate, /, *args: P.args, **kwargs: P.kwargs) -> T:
         results: list[tuple[Any, T]] = debate.known.setdefault(function, [])
-        for given, result in results:
-            if given == (args, kwargs):
+        for arguments, result in results:
+            if arguments == (args, kwargs):
                 return result
         result = function(debate, *args, **kwargs)
         results.append(((args, kwargs), result))
@@ -40,23 +40,25 @@ def by_round(find_in_round: Callable[[Debate, int], dict[K, V]]) -> Callable[[De
     def find(debate: Debate) -> dict[K, V]:
         if not debate.rounds:
             return {}
-        finished = debate.rounds[:-1]
-        found: dict[K, V]
-        setup, rounds, said, read, found = debate.cache.get(find_in_round, (debate.setup, (), (), (), {}))
+        finished_rounds = debate.rounds[:-1]
+        results: dict[K, V]
+        setup, rounds, transcript, readings, results = debate.cache.get(
+            find_in_round, (debate.setup, (), (), (), {})
+        )
         is_of_this = (
             setup is debate.setup
-            and rounds == finished[: len(rounds)]
-            and said == debate.transcript_events[: len(said)]
-            and read == debate.extractions[: len(read)]
+            and rounds == finished_rounds[: len(rounds)]
+            and transcript == debate.transcript_events[: len(transcript)]
+            and readings == debate.readings[: len(readings)]
         )
         if not is_of_this:
-            rounds, found = (), {}
-        if len(rounds) < len(finished):
-            added = (find_in_round(debate, n) for n in range(len(rounds) + 1, len(finished) + 1))
-            found = dict(chain(found.items(), *(one.items() for one in added)))
-            said = debate.transcript_events[: debate.round_starts[-1]]
-            read = tuple(extracted for extracted in debate.extractions if extracted.round < debate.round)
-            debate.cache[find_in_round] = (debate.setup, finished, said, read, found)
-        return found | find_in_round(debate, debate.round)
+            rounds, results = (), {}
+        if len(rounds) < len(finished_rounds):
+            new_results = (find_in_round(debate, n) for n in range(len(rounds) + 1, len(finished_rounds) + 1))
+            results = dict(chain(results.items(), *(each.items() for each in new_results)))
+            transcript = debate.transcript_events[: debate.round_starts[-1]]
+            readings = tuple(each for each in debate.readings if each.round < debate.round)
+            debate.cache[find_in_round] = (debate.setup, finished_rounds, transcript, readings, results)
+        return results | find_in_round(debate, debate.round)
 
     return find

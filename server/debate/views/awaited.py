@@ -1,4 +1,4 @@
-"""The turns that the caller is to write."""
+"""The turns that the caller must write."""
 
 import json
 from typing import Annotated
@@ -8,20 +8,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.setup.seats import WRITTEN
 from server.debate.machine.decide import status
-from server.debate.prompts.render import render_parts
-from server.debate.prompts.wording import COMMON_RULES
+from server.debate.machine.render import render_parts
 from server.debate.rules.calls import Call, pending_calls
+from server.debate.seats.registry import name_task
 from server.debate.state.debate import Debate
 
 MOST_POSITIONS = 4
 """How many positions the example of a ballot names."""
 
 TURN_HEADING = "# Your turn"
-"""What separates the record in the prompt of a caller's turn from what the seat is to do."""
+"""Separates, in the prompt of a caller's turn, the record from the task."""
 
 
 class AwaitedTurn(BaseModel):
-    """A turn that the caller is to write with `submit_turn`."""
+    """A turn that the caller must write with `submit_turn`."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -32,7 +32,7 @@ class AwaitedTurn(BaseModel):
 
 
 def list_written_calls(debate: Debate) -> list[Call]:
-    """Those that are due of seats whose turns are written by hand."""
+    """The calls that are due for seats whose turns are written by hand."""
     return [call for call in pending_calls(debate) if call.model in WRITTEN]
 
 
@@ -41,9 +41,9 @@ def awaited_seats(debate: Debate) -> list[str]:
 
 
 def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
-    """The turns of seats that are written by hand; the debate waits until `submit_turn` brings them.
+    """The turns that are written by hand; the debate waits until `submit_turn` brings them.
 
-    Their prompts are whole but for the rules that all prompts of a debate have in common (`find_rules`).
+    Their prompts are complete except for the rules that all prompts of a debate share (`render_rules`).
     """
     turns = []
     for call in list_written_calls(debate) if status(debate) == "waiting" else ():
@@ -52,7 +52,7 @@ def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
         turns.append(
             AwaitedTurn(
                 speaker=call.seat,
-                task=call.task,
+                task=name_task(call),
                 reading=f"{call.reading} of 2" if reads_twice else "",
                 prompt=f"{record}\n\n{TURN_HEADING}\n{instruction}",
             )
@@ -61,11 +61,15 @@ def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
 
 
 def describe_awaited_text(debate: Debate) -> str:
-    """What the text of the turn that is to be written next holds, where that is a private ballot; "" for others."""
+    """The content of the next turn's text if it is a private ballot; "" for other turns."""
     if not is_private_ballot(list_written_calls(debate)[0].slot_index):
         return ""
-    shown = [*debate.names[:MOST_POSITIONS], *(["…"] if len(debate.names) > MOST_POSITIONS else []), "none"]
-    beliefs = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: percent" for name in shown)
+    positions = [
+        *debate.names[:MOST_POSITIONS],
+        *(["…"] if len(debate.names) > MOST_POSITIONS else []),
+        "none",
+    ]
+    beliefs = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: percent" for name in positions)
     return f' with what is held in private, in JSON: {{"beliefs": {{{beliefs}}}, "position": "a sentence"}}'
 
 
@@ -73,11 +77,6 @@ def describe_task(turn: AwaitedTurn) -> str:
     return f"{turn.task}, reading {turn.reading}" if turn.reading else turn.task
 
 
-def find_rules(debate: Debate) -> str:
-    """What every prompt of the debate begins with."""
-    return COMMON_RULES[debate.setup.brief]
-
-
 def has_written(debate: Debate) -> bool:
-    """Whether the caller has written a turn of this debate, and so was shown its rules."""
+    """Whether the caller has written a turn of this debate, and so has seen its rules."""
     return any(answer.usage.model in WRITTEN and debate.is_own(answer) for answer in debate.answers)

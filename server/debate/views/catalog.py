@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.debate.analysis import claims
+from server.debate.answer.lines import format_so_far
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import format_count
-from server.debate.machine.decide import awaits_client, status
-from server.debate.views import events, markdown, rounds, state, verdict
-from server.debate.views.awaited import awaited_turns, describe_task, find_rules
+from server.debate.machine.decide import Status, awaits_client, status
+from server.debate.machine.render import render_rules
+from server.debate.views import events, markdown, prompts, rounds, state, verdict
+from server.debate.views.awaited import awaited_turns, describe_task
 from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import StoredDebate
 from server.debate.views.visibility import hide_answers
@@ -23,23 +25,24 @@ ViewData = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ViewSource(StoredDebate):
-    """What a view is made from: a debate, and which part of it is wanted."""
+    """What a view is made from: a debate, and the part of it that was asked for."""
 
     since_round: int = 0
     since_seq: int = 0
-    round: int = 0  # 0: the latest
+    round: int = 0  # 0: the latest, or all
+    seat: str = ""  # all
     is_whole: bool = False  # not in pages
     family: ViewData = field(default_factory=dict)  # loaded for views that need it
-    receipt: ViewData = field(default_factory=dict)  # likewise
+    receipt: ViewData = field(default_factory=dict)  # loaded for views that need it
     is_run: bool = True  # by a process, unless it waits for somebody
 
     @property
-    def status(self) -> str:
-        """As of every debate, and `ready` where it could go on and nobody runs it."""
-        found = status(self.debate)
-        if found == "waiting" and self.is_run and awaits_client(self.debate):
+    def status(self) -> Status:
+        """The status of the debate; `ready` if it could go on and nobody runs it."""
+        recorded_status = status(self.debate)
+        if recorded_status == "waiting" and self.is_run and awaits_client(self.debate):
             return "running"  # it is asked at this moment
-        return "ready" if found == "running" and not self.is_run else found
+        return "ready" if recorded_status == "running" and not self.is_run else recorded_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,7 @@ class View:
     description: str
     collect: Callable[[ViewSource], ViewData]
     render: Callable[[ViewSource], str] | None = None
-    comment: str = ""  # what makes a comment of a line where the text is code
-    parameters: tuple[str, ...] = ()  # of `since_round`, `since_seq` and `round`, those that it takes
+    parameters: tuple[str, ...] = ()  # those of `since_round`, `since_seq`, `round` and `seat` that it takes
     needs_family: bool = False
     needs_receipt: bool = False
 
@@ -64,12 +66,11 @@ class View:
         return {**self.collect(source), "provenance": source.provenance.model_dump()}
 
     def render_text(self, source: ViewSource) -> str:
-        """The view as text; its first line says so where others recorded the debate."""
+        """The view as text; the first line names who else recorded the debate, if anybody."""
         if not self.render:
             return format_json(self.build(source))
-        told = describe_provenance(source.provenance, len(source.entries))
-        line = f"{self.comment} {told}\n" if self.comment else f"*{told}*\n\n"
-        return (line if told else "") + self.render(source)
+        provenance = describe_provenance(source.provenance, len(source.entries))
+        return (f"*{provenance}*\n\n" if provenance else "") + self.render(source)
 
 
 def build_transcript(source: ViewSource) -> ViewData:
@@ -85,30 +86,37 @@ def build_transcript(source: ViewSource) -> ViewData:
 def build_round(source: ViewSource) -> ViewData:
     debate = source.debate
     if not 1 <= (source.round or debate.round) <= debate.round:
-        held = format_count(debate.round, "round")
-        raise InvalidRequestError(f"Debate {source.id} has {held} so far, no {source.round}.")
+        round_count = format_count(debate.round, "round")
+        raise InvalidRequestError(f"Debate {source.id} has {round_count} so far, no {source.round}.")
     return rounds.build_round(debate, source.round or debate.round)
 
 
 def render_verdict(source: ViewSource) -> str:
     debate = source.debate
     if markdown.has_result(debate):
-        return markdown.render_verdict(debate)
-    return f"No verdict: the debate is {source.status}, round {debate.round}.\n"
+        return markdown.render_verdict(debate, source.id)
+    reason = state.status_reason(debate)
+    parts = [f"No verdict: the debate is {source.status}, round {debate.round}. {reason}".rstrip()]
+    parts += filter(None, [format_so_far(verdict.build_verdict(debate).answer)])
+    return "\n\n".join(parts) + "\n"
 
 
-def build_prompts(source: ViewSource) -> ViewData:
+def build_awaited(source: ViewSource) -> ViewData:
     turns = [turn.model_dump() for turn in awaited_turns(source.debate)]
-    return {"rules": find_rules(source.debate) if turns else "", "awaited": turns}
+    return {"rules": render_rules(source.debate) if turns else "", "awaited": turns}
 
 
-def render_prompts(source: ViewSource) -> str:
+def render_awaited(source: ViewSource) -> str:
     turns = awaited_turns(source.debate)
     if not turns:
         return "No turn of the caller's is awaited."
-    parts = [f"**The rules of every turn**\n{find_rules(source.debate)}"]
+    parts = [f"**The rules of every turn**\n{render_rules(source.debate)}"]
     parts += [f"**{turn.speaker}** ({describe_task(turn)})\n\n{turn.prompt}" for turn in turns]
     return "\n\n".join(parts)
+
+
+def list_calls(source: ViewSource) -> list[ViewData]:
+    return prompts.list_calls(source.debate, source.entries, source.seat, source.round)
 
 
 ALL_VIEWS = (
@@ -116,7 +124,7 @@ ALL_VIEWS = (
         "transcript",
         "Everything said, then the verdict.",
         build_transcript,
-        lambda of: markdown.render_transcript(of.debate, of.entries, of.since_round),
+        lambda of: markdown.render_transcript(of.debate, of.entries, of.since_round, of.id),
         parameters=("since_round",),
     ),
     View("state", "Participants, progress, cost and outcome.", state.build_state),
@@ -140,10 +148,8 @@ ALL_VIEWS = (
     ),
     View(
         "graph",
-        "The points and what they do to each other; as text, Mermaid.",
+        "The points and what they do to each other.",
         lambda of: claims.build_graph_data(hide_answers(of.debate)),
-        lambda of: claims.draw(hide_answers(of.debate), "mermaid"),
-        comment="%%",
     ),
     View("interventions", "Who steered it, how and why, and what is in force.", events.build_interventions),
     View(
@@ -163,7 +169,14 @@ ALL_VIEWS = (
         "tasks", "Every model call: open, done or failed.", lambda of: {"tasks": rounds.list_tasks(of.debate)}
     ),
     View(
-        "prompt", "The turns that the caller is to write, with their prompts.", build_prompts, render_prompts
+        "prompt", "The turns that the caller is to write, with their prompts.", build_awaited, render_awaited
+    ),
+    View(
+        "prompts",
+        "The exact text that each seat read, by seat and round.",
+        lambda of: {"calls": list_calls(of), "hidden": prompts.find_obstacle(of.debate)},
+        lambda of: prompts.write_calls(of.debate, list_calls(of)),
+        parameters=("seat", "round"),
     ),
     View(
         "family",
@@ -176,24 +189,26 @@ VIEWS = {view.name: view for view in ALL_VIEWS}
 
 
 def find_view(name: str, parameters: Collection[str] = ()) -> View:
-    """The view of that name. Parameters that the transcript does not take mean the view that takes them.
+    """The view of that name. If the transcript does not take the parameters, the view that takes them is meant.
 
     Raises:
-        InvalidRequestError: there is none, or it does not take these parameters.
+        InvalidRequestError: there is no such view, or it does not take these parameters.
     """
     if name not in VIEWS:
         raise InvalidRequestError(f"There is no view {name[:40]!r}. Views: {', '.join(VIEWS)}.")
-    unknown = [parameter for parameter in parameters if parameter not in VIEWS[name].parameters]
-    meant = [view for view in ALL_VIEWS if {*parameters} <= {*view.parameters}]
-    if unknown and name == ALL_VIEWS[0].name and meant:
-        return meant[0]
+    extra_parameters = [parameter for parameter in parameters if parameter not in VIEWS[name].parameters]
+    candidates = [view for view in ALL_VIEWS if {*parameters} <= {*view.parameters}]
+    if extra_parameters and name == ALL_VIEWS[0].name and candidates:
+        return candidates[0]
     takers = " and ".join(
         f"`{parameter}` is for view={view.name!r}"
-        for parameter in unknown
+        for parameter in extra_parameters
         for view in ALL_VIEWS
         if parameter in view.parameters
     )
-    require(not unknown, f"{takers}: view={name!r} does not take it. Leave it out, or ask for that view.")
+    require(
+        not extra_parameters, f"{takers}: view={name!r} does not take it. Leave it out, or ask for that view."
+    )
     return VIEWS[name]
 
 

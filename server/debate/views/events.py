@@ -4,16 +4,18 @@ import json
 from itertools import takewhile
 from typing import Any, get_args
 
-from server.debate.facts.answers import MESSAGE_SLOT, Observed
+from server.debate.facts.answers import MESSAGE_SLOT, Reading
 from server.debate.facts.events import Balloted, Ended, Event, Paused, PhaseEntered, Recorded, Resumed
 from server.debate.facts.interventions import InterventionEvent, InterventionFact
 from server.debate.interventions.registry import ACTIONS, find_action
+from server.debate.seats.registry import SEATS, find_seat
 from server.debate.state.debate import Debate
 from server.debate.state.seats import current_model, seat_models
 from server.debate.views.state import StoredDebate
-from server.debate.views.visibility import find_blind_answers, is_blind, is_hidden
+from server.debate.views.visibility import is_blind, is_hidden, list_blind_answers
 
 EVENT_NAMES: dict[str, str] = {
+    **{seat.fact.model_fields["kind"].default: seat.event_names[0] for seat in SEATS},
     "opened": "debate_start",
     "positions_framed": "agent_message",
     "phase_entered": "phase_start",
@@ -23,23 +25,23 @@ EVENT_NAMES: dict[str, str] = {
     "prompt_functions_lost": "prompt_functions_lost",
     "round_opened": "agent_message",
     "spoke": "agent_message",
+    "advised": "agent_message",
+    "reviewed": "agent_message",
+    "exchanged": "agent_message",
+    "reported": "agent_message",
+    "checked": "agent_message",
     "default_plan_used": "agent_message",
     "handed_off": "handoff",
     "handoff_failed": "agent_error",
     "researched": "research",
     "failed": "agent_error",
-    "audited": "agent_message",
-    "observed": "rhetorical_pattern",
-    "extracted": "claims",
     "round_closed": "agent_message",
     "balloted": "vote",
     "judged": "vote",
-    "talk_skipped": "convergence",
     "converged": "convergence",
     "measured": "similarity",
     "alerted": "hollow_consensus_alert",
     "agreed": "consensus",
-    "judges_added": "escalation",
     "mirror_opened": "escalation",
     "mirror_held": "escalation",
     "mirror_skipped": "escalation",
@@ -55,12 +57,12 @@ EVENT_NAMES: dict[str, str] = {
     "earlier_withdrawn": "memory_withdrawn",
 }
 """The public name of each kind of event (requirement D21)."""
-
+"""The public name of each kind of event (requirement D21)."""
 MAX_PAGE_LENGTH = 30_000
-"""Characters of a page of events as JSON: with what stands around it, a result that clients show whole."""
+"""Characters of a page of events as JSON: with its frame, a result that clients show whole."""
 
 SHOWN_FIELDS = ("kind", "seat", "round", "usage", "cause", "model", "attempts")
-"""Of an event whose words are hidden: that it happened, what it cost, and what kind of failure it was."""
+"""The fields shown of an event whose words are hidden: that it happened, its cost, and its kind of failure."""
 
 CUT_TEXT_LENGTHS = (2_000, 400, 80)
 
@@ -69,20 +71,20 @@ UNKNOWN = "unknown"
 
 PHASE_END = "phase_end"
 ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"]}
-"""Names that an event may have besides its own: it ends a round."""
+"""Additional names of events, here because they end a round."""
 
 
 def event_names(debate: Debate, event: Event) -> list[str]:
-    """The public names of an event, in the order in which they are delivered. `debate`: after it, or later."""
-    is_plain = isinstance(event, Observed) and not event.marks
-    names = ["agent_message" if is_plain else EVENT_NAMES.get(event.kind, UNKNOWN)]
+    """The public names of an event, in the order of delivery. `debate`: after it, or later."""
+    seat_name = find_seat(event).name_event(event) if isinstance(event, Reading) else ""
+    names = [seat_name or EVENT_NAMES.get(event.kind, UNKNOWN)]
     if find_ended_round(debate, event):
         names.insert(0, PHASE_END)
     return names
 
 
 def find_ended_round(debate: Debate, event: Event) -> PhaseEntered | None:
-    """The round that an event ends: the start of the next one, or the end of the debate."""
+    """The round that an event ends; the start of the next round and the end of the debate end one."""
     number = event.round - 1 if isinstance(event, PhaseEntered) else 0
     if isinstance(event, Ended):
         number = debate.round
@@ -94,19 +96,19 @@ def build_event_row(
 ) -> dict[str, Any]:
     """An entry as it was recorded; of a hidden answer only that it was given, and its usage.
 
-    `debate`: after it, or later. `name`: as one of its public events; the end of a phase has the phase that ended.
+    `debate`: after it, or later. `name`: one of its public names; the end of a phase describes the phase that ended.
     """
     event = entry.event
-    ended = find_ended_round(debate, event)
-    included = set(SHOWN_FIELDS) if is_hidden else None
-    if ended and name == PHASE_END:
-        fields = {"kind": event.kind, "phase": ended.phase, "round": ended.round}
+    ended_round = find_ended_round(debate, event)
+    shown_fields = set(SHOWN_FIELDS) if is_hidden else None
+    if ended_round and name == PHASE_END:
+        fields = {"kind": event.kind, "phase": ended_round.phase, "round": ended_round.round}
     else:
-        fields = event.model_dump(mode="json", include=included)
+        fields = event.model_dump(mode="json", include=shown_fields)
     if isinstance(event, Balloted) and not is_hidden:
         fields["choice"] = event.choice
-    if ended and not name:
-        fields["ended_phase"] = ended.phase
+    if ended_round and not name:
+        fields["ended_phase"] = ended_round.phase
     return {
         "seq": entry.seq,
         "at": entry.at,
@@ -120,20 +122,20 @@ def build_event_row(
 def list_shown_entries(stored: StoredDebate) -> tuple[Recorded, ...]:
     """The entries that readers may see, in order: up to the first answer that is not shown yet.
 
-    So nobody who reads on from the last one seen misses what such an answer says once it is shown.
+    So a reader who goes on from the last entry seen misses nothing when that answer is shown.
     """
-    blind = find_blind_answers(stored.debate)
+    blind = list_blind_answers(stored.debate)
     return tuple(takewhile(lambda entry: not is_blind(entry.event, blind), stored.entries))
 
 
 def build_event_page(stored: StoredDebate, since_seq: int, *, is_whole: bool = False) -> dict[str, Any]:
     """{"events": a row for each entry after that one, "next_seq": where the next page begins, "more": if there is one}.
 
-    `is_whole`: all of them. Otherwise a page is at most `MAX_PAGE_LENGTH` long, and long texts are cut where a single
-    row would be longer.
+    `is_whole`: all of them. Otherwise a page is at most `MAX_PAGE_LENGTH` long; long texts are cut in a row that
+    alone would be longer.
     """
-    shown, rows, length = list_shown_entries(stored), list[dict[str, Any]](), 0
-    for entry in shown[since_seq:]:
+    entries, rows, length = list_shown_entries(stored), list[dict[str, Any]](), 0
+    for entry in entries[since_seq:]:
         row = build_event_row(stored.debate, entry, is_hidden=is_hidden(stored.debate, entry.event))
         if not is_whole:
             row = cut_row(row)
@@ -142,11 +144,11 @@ def build_event_page(stored: StoredDebate, since_seq: int, *, is_whole: bool = F
                 break
         rows.append(row)
     next_seq = rows[-1]["seq"] if rows else since_seq
-    return {"events": rows, "next_seq": next_seq, "more": next_seq < len(shown)}
+    return {"events": rows, "next_seq": next_seq, "more": next_seq < len(entries)}
 
 
 def cut_row(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with texts cut as far as it has to be to fit on a page, and `cut` set then."""
+    """The row, with texts cut as far as needed to fit on a page; then `cut` is set."""
     lengths = iter(CUT_TEXT_LENGTHS)
     shorter = row
     while count_json(shorter) > MAX_PAGE_LENGTH and (length := next(lengths, 0)):
@@ -163,12 +165,12 @@ def cut_texts(value: Any, length: int) -> Any:
 
 
 def count_json(row: dict[str, Any]) -> int:
-    """Characters of the row as JSON with everything but ASCII escaped: no encoding of it is longer."""
+    """Characters of the row as ASCII JSON: no encoding of it is longer."""
     return len(json.dumps(row))
 
 
 def build_receipt(stored: StoredDebate) -> dict[str, Any]:
-    """The head of the hash chain: kept elsewhere, it proves later that nothing was altered."""
+    """The head of the hash chain: stored elsewhere, it proves later that nothing was changed."""
     head = stored.entries[-1]
     return {
         "debate_id": stored.id,

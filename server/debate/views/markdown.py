@@ -1,26 +1,30 @@
-"""Debates as Markdown: the transcript, a round, the verdict; and cost and estimate in a sentence."""
+"""Debates as Markdown: the transcript, a round, the verdict."""
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import assert_never
 
-from server.debate.arguments.extraction import describe_extraction
+from server.debate.answer.lines import Finding, format_lines
 from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.challenges import describe_signs
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
-from server.debate.ballots.rhetoric import describe_observation
-from server.debate.facts.answers import DefaultPlanUsed, PassageRead, SlotFact
-from server.debate.facts.causes import format_end_cause
-from server.debate.facts.events import Audited, BlockEnded, Recorded, RoundClosed, Spoke
+from server.debate.facts.advice import AdviceEvent
+from server.debate.facts.answers import DefaultPlanUsed, PassageRead, Remark, SlotFact
+from server.debate.facts.causes import END_CAUSE_TEXTS, EndCause, format_end_cause
+from server.debate.facts.events import BallotEvent, BlockEnded, Recorded, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
-from server.debate.facts.setup.seats import SeatKind
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.machine.decide import status
 from server.debate.prompts.transcript import LATE_NOTE, NO_PASSAGE, place_turns
 from server.debate.rules.schedule import is_unanswered
+from server.debate.seats.registry import SEATS, find_seat
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import once
-from server.debate.views.names import find_recorded, name_debate, show_turn
+from server.debate.views.advice import describe_advice, is_answer_of
+from server.debate.views.findings import visible_judgments
+from server.debate.views.names import find_recorded_turn, name_debate, show_turn
 from server.debate.views.state import (
     framing_line,
     known_debaters,
@@ -33,12 +37,11 @@ from server.debate.views.verdict import (
     Report,
     build_report,
     build_verdict,
-    visible_judgments,
 )
-from server.debate.views.visibility import is_hidden, is_visible, shows_claims, shows_marks, shows_seat
+from server.debate.views.visibility import hide_answers, is_hidden, is_visible, shows_seat
 from server.debate.votes.readings import order_turns
 
-END_REASONS: dict[str, str] = {
+END_SENTENCES: dict[EndCause, str] = {
     "max_rounds": "the last round was held",
     "max_turns": "the last turn was spoken",
     "settled": "the moderator settled it",
@@ -46,17 +49,22 @@ END_REASONS: dict[str, str] = {
     "terminate_when": "its condition for ending was met",
     "consensus": "a vote found consensus",
     "converged": "the private ballots say that nothing more comes of it",
-    "skipped": "the blind ballots agreed before anybody spoke",
     "block_limit": "its phases were held as often as they may be",
+    "phases_held": "every phase was held",
+    "request": "concluded on request",
+    "budget": "the budget is spent",
 }
-"""Reasons for the end of the talk that are no texts."""
+END_REASONS = {format_end_cause(cause): sentence for cause, sentence in END_SENTENCES.items()}
+"""Why the talk ended, as people read it, by the reasons in results."""
 
-OfficerEvent = RoundPlan | Audited | RoundClosed
+OfficerEvent = RoundPlan | Remark | RoundClosed
 
 
 @once
-def render_transcript(debate: Debate, entries: Sequence[Recorded], since_round: int = 0) -> str:
-    """The rounds from one on, then the verdict or why there is none yet."""
+def render_transcript(
+    debate: Debate, entries: Sequence[Recorded], since_round: int = 0, debate_id: str = ""
+) -> str:
+    """The rounds from one on, then the verdict, or why there is none yet."""
     parts = [f"# {quote_heading(debate.setup.question)}"]
     if since_round <= 1:
         parts += [f"- **{d.name}**: {quote_heading(d.stance)}" for d in known_debaters(debate.setup)]
@@ -64,12 +72,12 @@ def render_transcript(debate: Debate, entries: Sequence[Recorded], since_round: 
         setup = debate.setup
         origin = origin_line(setup.mirror_of, setup.forked_from, setup.forked_at_round)
         parts.append(f"\nFormat {setup.format}, opened {entries[0].at}. {origin}".rstrip())
-    for entered in debate.rounds:
-        if entered.round >= since_round:
-            parts.append(f"\n## Round {entered.round}: {entered.phase}")
-            parts += round_lines(debate, entered.round)
+    for entry in debate.rounds:
+        if entry.round >= since_round:
+            parts.append(f"\n## Round {entry.round}: {entry.phase}")
+            parts += round_lines(debate, entry.round)
     if has_result(debate):
-        parts.append("\n" + render_verdict(debate))
+        parts.append("\n" + render_verdict(debate, debate_id))
     elif status_reason(debate):
         parts.append(f"\n*{status(debate)}: {format_item(status_reason(debate))}*")
     return "\n".join(parts) + "\n"
@@ -78,36 +86,37 @@ def render_transcript(debate: Debate, entries: Sequence[Recorded], since_round: 
 def round_lines(recorded: Debate, round_number: int) -> list[str]:
     debate = name_debate(recorded)
     ballots = [b for b in debate.round_ballots(round_number) if shows_seat(debate, b.seat)]
+    advice = [advice_block(recorded, event) for event in debate.advice if event.round == round_number]
     lines = [f"\n*{describe_ballot(ballot)}*" for ballot in ballots if ballot.wave == "blind"]
-    lines += talk_lines(debate, recorded, round_number)
+    lines += [*talk_lines(debate, recorded, round_number), *advice]
     lines += [
         f"\n*{describe_passage(passage)}*" for passage in debate.passages if passage.round == round_number
     ]
     for ballot in ballots:
         if ballot.wave != "blind":
             lines += [f"\n*{describe_ballot(ballot)}*", *lookup_lines(debate, ballot)]
-    seen = [one for one in debate.observations if one.round == round_number and shows_marks(debate)]
-    lines += [f"\n### Observer\n\n{describe_observation(debate, observed)}" for observed in seen]
-    if shows_claims(debate) and any(one.round == round_number for one in debate.extractions):
-        lines.append(f"\n### Analyst\n\n{describe_extraction(recorded, debate, round_number)}")
+    for seat in SEATS:
+        readings = (fact for fact in debate.find_readings(seat.fact) if fact.round == round_number)
+        visible = (fact for fact in readings if seat.is_visible(debate) and not isinstance(fact, Remark))
+        descriptions = (seat.describe(hide_answers(recorded), debate, fact) for fact in visible)
+        lines += [f"\n### {seat.title}\n\n{text}" for text in descriptions]
     instructions = debate.find_interventions(InstructionGiven)
-    lines += [note_block(given) for given in instructions if max(given.round, 1) == round_number]
-    for judged in visible_judgments(debate):
-        if judged.round == round_number:
-            finding = f"for {judged.winner}, margin {judged.margin}" if judged.winner else "for no side"
-            lines.append(f"\n### {judged.seat}, reading {judged.slot_index}: {finding}")
-            lines.append(f"\n{quote(judged.verdict)}")
-            lines += lookup_lines(debate, judged)
+    lines += [
+        note_block(instruction) for instruction in instructions if max(instruction.round, 1) == round_number
+    ]
+    for judgment in visible_judgments(debate):
+        if judgment.round == round_number:
+            finding = f"for {judgment.winner}, margin {judgment.margin}" if judgment.winner else "for no side"
+            lines.append(f"\n### {judgment.seat}, reading {judgment.slot_index}: {finding}")
+            lines.append(f"\n{quote(judgment.verdict)}")
+            lines += lookup_lines(debate, judgment)
     if debate.deliverable and debate.deliverable.round == round_number:
         lines += lookup_lines(debate, debate.deliverable)
-    found = [
-        event
-        for event in (debate.skipped, *debate.convergence, *debate.alerts)
-        if event and event.round == round_number and not is_hidden(debate, event)
-    ]
-    lines += [f"\n*{format_item(describe_ballot_event(debate, event))}*" for event in found]
-    ended = (ended for ended in debate.ended_blocks if ended.round == round_number)
-    lines += [f"\n*{describe_block_end(block)}*" for block in ended]
+    found: tuple[BallotEvent, ...] = (*debate.convergence, *debate.alerts)
+    ballot_events = [event for event in found if event.round == round_number and not is_hidden(debate, event)]
+    lines += [f"\n*{format_item(describe_ballot_event(debate, event))}*" for event in ballot_events]
+    block_ends = (ending for ending in debate.ended_blocks if ending.round == round_number)
+    lines += [f"\n*{describe_block_end(ending)}*" for ending in block_ends]
     return lines + [
         f"\n*{failure.seat} failed: {format_item(failure.detail)}*"
         for failure in debate.all_failures
@@ -115,21 +124,32 @@ def round_lines(recorded: Debate, round_number: int) -> list[str]:
     ]
 
 
+def advice_block(debate: Debate, event: AdviceEvent) -> str:
+    """What a seat of the answer format wrote; the report stands at the end, as the answer."""
+    title, text = describe_advice(debate, event)
+    is_below = debate.ended and is_answer_of(debate, event)
+    return f"\n*{title}: the answer below.*" if is_below else f"\n### {title}\n\n{quote(text)}"
+
+
 def describe_passage(passage: PassageRead) -> str:
-    what = NO_PASSAGE.get(passage.found, f"characters {passage.start:,} to {passage.end:,}")
-    return f"{passage.seat} asked for {quote_heading(passage.query)} in document {passage.document}: {what}"
+    result = f"characters {passage.start:,} to {passage.end:,}"
+    if passage.found != "passage":
+        result = NO_PASSAGE[passage.found]
+    return f"{passage.seat} asked for {quote_heading(passage.query)} in document {passage.document}: {result}"
 
 
-def describe_block_end(ended: BlockEnded) -> str:
-    times, why = format_count(ended.passes, "time"), format_end_cause(ended.cause)
-    return f"The phases from {ended.block} on were held {times}, and not again: {why}."
+def describe_block_end(ending: BlockEnded) -> str:
+    times, why = format_count(ending.passes, "time"), END_SENTENCES[ending.cause]
+    return f"The phases from {ending.block} on were held {times}, and not again: {why}."
 
 
 def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]:
-    """Turns, notes and what officers wrote in a round, in the order in which the prompts have them."""
+    """Turns, notes and texts of officers in a round, in the order of the prompts."""
     groups = order_turns(debate, round_number, reading=1)
     # If the next speaker was drawn, a failure says so.
-    chosen = {h.seat: h.to for h in debate.handoffs if h.round == round_number and h.because == "chosen"}
+    next_speakers = {
+        h.seat: h.to for h in debate.handoffs if h.round == round_number and h.because == "chosen"
+    }
     lines = []
     for event, is_late in place_turns(debate, round_number, groups, shows_all=True):
         if isinstance(event, TextIntervention):
@@ -138,18 +158,22 @@ def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]
         elif not isinstance(event, Spoke):
             lines += officer_blocks(debate, round_number, [event])
         elif shows_seat(debate, event.seat):
-            lines += [turn_block(recorded, find_recorded(recorded, event)), *lookup_lines(debate, event)]
-            lines += [f"\n*{event.seat} hands over to {chosen[event.seat]}.*"] if event.seat in chosen else []
+            lines += [turn_block(recorded, find_recorded_turn(recorded, event)), *lookup_lines(debate, event)]
+            lines += (
+                [f"\n*{event.seat} hands over to {next_speakers[event.seat]}.*"]
+                if event.seat in next_speakers
+                else []
+            )
     return lines
 
 
 def lookup_lines(debate: Debate, answer: SlotFact) -> list[str]:
-    """What a seat looked up before an answer, a line for each."""
+    """What a seat looked up before an answer, a line each."""
     return [
-        f"\n*{found.seat} looked up {format_item(found.tool)} {quote_heading(found.arguments)}: "
-        f"{quote_heading(found.failed or found.result)}*"
-        for found in visible_lookups(debate)
-        if (found.seat, found.round, found.slot_index) == (answer.seat, answer.round, answer.slot_index)
+        f"\n*{lookup.seat} looked up {format_item(lookup.tool)} {quote_heading(lookup.arguments)}: "
+        f"{quote_heading(lookup.failed or lookup.result)}*"
+        for lookup in visible_lookups(debate)
+        if (lookup.seat, lookup.round, lookup.slot_index) == (answer.seat, answer.round, answer.slot_index)
     ]
 
 
@@ -163,15 +187,15 @@ def turn_block(debate: Debate, turn: Spoke) -> str:
     recipient += ", never answered" if is_unanswered(debate, turn) else ""
     title = f"\n### {turn.seat} ({stance}){recipient}"
     if debate.is_active(turn):
-        cut = ["*(cut at the length limit)*"] if turn.cut else []
-        return "\n\n".join([title, *point_blocks(debate, turn), *cut])
+        cut_note = ["*(cut at the length limit)*"] if turn.cut else []
+        return "\n\n".join([title, *point_blocks(debate, turn), *cut_note])
     lines = show_turn(debate, turn).splitlines()
     struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in lines)
     return f"{title}, retracted\n\n{quote(struck)}"
 
 
 def point_blocks(debate: Debate, turn: Spoke) -> list[str]:
-    """The points of a turn, each below its id."""
+    """The points of a turn, each under its id."""
     parts = split_turn(debate, turn)
     blocks = [quote(show_turn(debate, turn, 0, len(parts.before)))] if parts.before else []
     for point in parts.points:
@@ -181,45 +205,51 @@ def point_blocks(debate: Debate, turn: Spoke) -> list[str]:
 
 
 def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEvent]) -> list[str]:
-    """What moderator and referee wrote in a round, if clients may see it."""
+    """The texts of the moderator and of seats that remark on a round, if clients may see them."""
     lines = []
     for fact in facts:
-        kind: SeatKind = "referee" if isinstance(fact, Audited) else "moderator"
-        if fact.round == round_number and is_visible(debate, kind):
+        seat = find_seat(fact) if isinstance(fact, Remark) else None
+        is_shown = seat.is_visible(debate) if seat else is_visible(debate, "moderator")
+        if fact.round == round_number and is_shown:
             lines.append(officer_block(fact))
             lines += [] if isinstance(fact, DefaultPlanUsed) else lookup_lines(debate, fact)
     return lines
 
 
-def officer_block(written: OfficerEvent) -> str:
+def officer_block(event: OfficerEvent) -> str:
     title = "Moderator"
-    match written:
-        case Audited():
-            title, parts = "Referee", [quote(written.text)]
+    match event:
+        case Remark():
+            title, parts = find_seat(event).title, [quote(event.text)]
         case RoundClosed():
-            standing = "SETTLED" if written.settled else "CONTINUE"
-            title, parts = "Moderator's summary", [quote(written.summary), f"**Status**: {standing}"]
-            parts += [f"**Decision**\n\n{quote(written.decision)}"] if written.decision else []
+            status = "SETTLED" if event.settled else "CONTINUE"
+            title, parts = "Moderator's summary", [quote(event.summary), f"**Status**: {status}"]
+            parts += [f"**Decision**\n\n{quote(event.decision)}"] if event.decision else []
+        case DefaultPlanUsed():
+            parts = [list_speakers(event), f"*{format_item(event.reason)}*"]
+        case RoundOpened():
+            parts = [list_speakers(event)]
+            parts += ["**Briefing**", quote(event.briefing)] if event.briefing else []
+            parts += ["**New angle**", quote(event.new_angle)] if event.new_angle else []
+            parts += ["*The last round.*"] if event.done else []
         case _:
-            parts = [f"Speakers: {', '.join(written.next_speakers) or 'nobody'}."]
-            if isinstance(written, DefaultPlanUsed):
-                parts.append(f"*{format_item(written.reason)}*")
-            else:
-                parts += ["**Briefing**", quote(written.briefing)] if written.briefing else []
-                parts += ["**New angle**", quote(written.new_angle)] if written.new_angle else []
-                parts += ["*The last round.*"] if written.done else []
+            assert_never(event)
     return f"\n### {title}\n\n" + "\n\n".join(parts)
 
 
+def list_speakers(plan: RoundPlan) -> str:
+    return f"Speakers: {', '.join(plan.next_speakers) or 'nobody'}."
+
+
 def format_item(text: str) -> str:
-    """A line of ours in which names, or words between quotation marks, are foreign."""
+    """A line of ours; names and quoted words in it come from others."""
     return disarm_markup(format_heading(text))
 
 
 def render_moderation(debate: Debate, round_number: int) -> str:
-    """What the moderator and the referee wrote in a round."""
+    """The texts of the moderator and of seats that remark on a round."""
     debate = name_debate(debate)
-    facts = (*debate.round_plans, *debate.audits, *debate.round_summaries)
+    facts = (*debate.round_plans, *debate.find_readings(Remark), *debate.round_summaries)
     return "\n".join(officer_blocks(debate, round_number, facts)).strip()
 
 
@@ -229,52 +259,63 @@ def has_result(debate: Debate) -> bool:
     return has_failed or debate.verdict is not None or debate.deliverable is not None
 
 
-def render_verdict(debate: Debate) -> str:
-    """The outcome, to be read without the rest of the debate."""
-    return format_report(build_report(debate))
+def render_verdict(debate: Debate, debate_id: str = "") -> str:
+    """The outcome, readable without the rest of the debate: the lines, then how they came about."""
+    report = build_report(debate)
+    parts = [f"## Verdict: {disarm_markup(clean_line(report.answer.head))}\n"]
+    parts += [f"**Question**: {quote_heading(report.question)}\n"] if report.positions else []
+    return "\n".join([*parts, format_report(report, debate_id), format_details(report)])
 
 
-def format_report(found: Report) -> str:
-    """A report as Markdown, from nothing but its fields."""
-    parts = [
-        f"## {disarm_markup(clean_line(found.headline))}\n",
-        f"**Question**: {quote_heading(found.question)}",
-    ]
-    parts += [f"\n{quote(found.verdict)}"] if found.verdict else []
-    parts += [f"\n{format_deliverable(found.deliverable)}"] if found.deliverable else []
-    parts += [f"\n{quote(found.reasoning)}"] if found.reasoning else []
-    return "\n".join([*parts, format_details(found)])
+def format_report(report: Report, debate_id: str = "") -> str:
+    """The lines that say what to do, and the result in the shape asked for; it comes first where it is all there is."""
+    parts = [format_lines(report.answer, debate_id)]
+    if report.deliverable:
+        parts.insert(len(parts) if report.outcome else 0, format_deliverable(report.deliverable))
+    parts = ["\n\n".join(parts)]
+    origin = origin_line(report.mirror_of, report.forked_from, report.forked_at_round)
+    return "\n".join([*parts, *filter(None, [origin and f"\n{origin}"])])
 
 
-def format_details(found: Report) -> str:
-    """What stands below the finding: how it came about, and what weakens it."""
-    parts = section("Votes", [*found.votes, *panel_lines(found)])
-    parts += section("Ballots", found.ballots)
-    parts += section(
-        "Private ballots (how likely the debaters' models hold each position)",
-        list_belief_lines(found.beliefs),
+def format_details(report: Report) -> str:
+    """How a finding came about, and what weakens it."""
+    parts = section("Everybody's words", map(format_finding, report.answer.findings))
+    parts += section("Votes", [*report.votes, *panel_lines(report)])
+    parts += section("Ballots", report.ballots)
+    if report.advisors:
+        parts += section("What each held", list_belief_lines(report.beliefs, "reading the others"))
+    else:
+        ballots = "Private ballots (how likely the debaters' models hold each position)"
+        parts += section(ballots, list_belief_lines(report.beliefs))
+    parts += section("Mirror (stances swapped)", list_mirror_lines(report))
+    parts += section("The same tokens on a blind vote", filter(None, [report.baseline]))
+    parts += section(*describe_signs(report.signals, report.alerts))
+    for field, title in chain.from_iterable(seat.sections.items() for seat in SEATS):
+        parts += section(title, getattr(report, field))
+    parts += section("Dissent", map(quote_dissent, report.dissent))
+    parts += section("What it hangs on", map(close_quotation, report.claims.hangs_on))
+    parts += section("What speaks against it", map(close_quotation, report.claims.against))
+    parts += section("Common ground", map(close_quotation, report.claims.common_ground))
+    parts += section("Between the positions", map(close_quotation, report.claims.between))
+    parts += section("Points", claim_lines(report))
+    kept = report.answer.keep_in_mind
+    parts += section("At most leaning", [caution for caution in report.cautions if caution not in kept])
+    parts += section("Failures", report.failures)
+    parts += section("No result in the shape asked for", filter(None, [report.deliverable_problem]))
+    parts += section("Positions", map(format_position, report.positions))
+    return "\n".join([*parts, "", summarize_talk(report)])
+
+
+def format_finding(finding: Finding) -> str:
+    return f"{finding.seat}, {finding.stand}: {quote_inline(clean_line(finding.text), 10**9)}"
+
+
+def list_mirror_lines(report: Report) -> list[str]:
+    mirror = report.mirror
+    debate_id = (
+        f"debate {mirror.debate_id}" if mirror.debate_id and mirror.debate_id not in mirror.told else ""
     )
-    parts += section("Mirror (stances swapped)", list_mirror_lines(found))
-    parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
-    parts += section(*describe_signs(found.signals, found.alerts))
-    parts += section("Rhetoric", found.rhetoric)
-    parts += section("Dissent", map(quote_dissent, found.dissent))
-    parts += section("What it hangs on", map(close_quotation, found.claims.hangs_on))
-    parts += section("What speaks against it", map(close_quotation, found.claims.against))
-    parts += section("Common ground", map(close_quotation, found.claims.common_ground))
-    parts += section("Between the positions", map(close_quotation, found.claims.between))
-    parts += section("Points", claim_lines(found))
-    parts += section("Keep in mind", found.cautions)
-    parts += section("Failures", found.failures)
-    parts += section("No result in the shape asked for", filter(None, [found.deliverable_problem]))
-    parts += section("Positions", map(format_position, found.positions))
-    return "\n".join([*parts, "", summarize_talk(found)])
-
-
-def list_mirror_lines(found: Report) -> list[str]:
-    told = found.mirror
-    debate_id = f"debate {told.debate_id}" if told.debate_id and told.debate_id not in told.told else ""
-    return [*filter(None, (told.told, debate_id))]
+    return [*filter(None, (mirror.told, debate_id))]
 
 
 def format_position(position: Position) -> str:
@@ -282,57 +323,65 @@ def format_position(position: Position) -> str:
 
 
 def quote_dissent(line: str) -> str:
-    """A dissent with the judge's words between quotation marks."""
+    """A dissent with the judge's words quoted."""
     judge, _, finding = line.partition(": ")
-    return f"{judge}: {quote_inline(finding, 10**9)}"  # bytes: whole
+    return f"{judge}: {quote_inline(finding, 10**9)}"  # no limit in bytes
 
 
-def panel_lines(found: Report) -> list[str]:
+def panel_lines(report: Report) -> list[str]:
     """Who is ahead, and how the votes were counted."""
-    panel = found.panel
-    if not panel.asked:
+    panel = report.panel
+    if not panel.asked or report.advisors:
         return []
     proven = f", proven: {', '.join(panel.proven)}" if panel.proven else ""
     counts = f"{panel.asked} asked, {panel.voted} voted, {panel.abstained} abstained, {panel.failed} failed"
     shares = f"support {panel.support} of the weight, against {panel.against}"
     rule = f"rule: {panel.rule}" if panel.rule else ""
-    ahead = f"ahead: {found.ahead}" if found.ahead else ""
-    counted = f"counted: {counts}; {shares}; {panel.voices} independent voices{proven}"
-    told = (ahead, counted, rule, panel.consensus, f"confidence: {format_confidence(found)}", found.settled)
-    return [*filter(None, told)]
+    ahead = f"ahead: {report.ahead}" if report.ahead else ""
+    count_text = f"counted: {counts}; {shares}; {panel.voices} independent voices{proven}"
+    parts = (
+        ahead,
+        count_text,
+        rule,
+        panel.consensus,
+        f"confidence: {format_confidence(report)}",
+        report.settled,
+    )
+    return [*filter(None, parts)]
 
 
 def close_quotation(line: str) -> str:
-    """A line of ours with the quotation closed that it lost the end of where it was shortened."""
+    """A line of ours; a quotation whose end was cut off is closed again."""
     return f'{line}"' if line.count('"') % 2 else line
 
 
-def claim_lines(found: Report) -> list[str]:
-    """How many points there are, attacks that were never answered, and quotes that were looked up."""
-    claims = found.claims
+def claim_lines(report: Report) -> list[str]:
+    """How many points, unanswered attacks and checked quotes there are."""
+    claims = report.claims
     points = format_count(claims.total, "point")
-    left = f"{format_count(claims.open_attacks, 'attack')} never answered"
+    open_attacks = f"{format_count(claims.open_attacks, 'attack')} never answered"
     quotes = f"quotes of documents: {claims.checked_quotes} checked, {claims.failed_quotes} not found"
-    lines = [f"{points}, {left}"] if claims.total else []
+    lines = [f"{points}, {open_attacks}"] if claims.total else []
     return [*lines, quotes] if claims.checked_quotes or claims.failed_quotes else lines
 
 
-def format_confidence(found: Report) -> str:
-    """The confidence, how it was obtained, and the pooled belief in each position."""
-    told = found.confidence
-    value = f"{told.value:.2f}. " if told.value else ""
-    told_beliefs = ", ".join(told.beliefs)
-    return f"{value}{told.basis}{f' Beliefs: {told_beliefs}.' if told_beliefs else ''}"
+def format_confidence(report: Report) -> str:
+    """The confidence, its basis, and the pooled belief in each position."""
+    confidence = report.confidence
+    value = f"{confidence.value:.2f}. " if confidence.value else ""
+    beliefs = ", ".join(confidence.beliefs)
+    return f"{value}{confidence.basis}{f' Beliefs: {beliefs}.' if beliefs else ''}"
 
 
-def summarize_talk(found: Report) -> str:
-    """Rounds and turns, why the talk ended, the origin of a fork, and the cost, in a few sentences."""
-    rounds, turns = format_count(found.rounds_of_talk, "round"), format_count(found.turn_count, "turn")
-    parts = [f"{rounds} of talk, {turns}."]
-    if found.status in ("concluded", "truncated"):
-        parts.append(f"The talk ended: {format_heading(END_REASONS.get(found.reason, found.reason))}.")
-    parts.append(origin_line(found.mirror_of, found.forked_from, found.forked_at_round))
-    return " ".join(filter(None, [*parts, found.cost, found.effort, found.more]))
+def summarize_talk(report: Report) -> str:
+    """The outcome, rounds and turns, why the talk ended, and the cost, in a few sentences."""
+    rounds, turns = format_count(report.rounds_of_talk, "round"), format_count(report.turn_count, "turn")
+    parts = [f"{rounds} of talk, {turns}."] if report.turn_count or not report.answer.head else []
+    is_told = report.answer.head and report.reason == END_CAUSE_TEXTS["phases_held"]
+    if report.status in ("concluded", "truncated") and not is_told:
+        parts.append(f"The talk ended: {format_heading(END_REASONS.get(report.reason, report.reason))}.")
+    outcome = f"Outcome: {report.outcome}." if report.outcome else ""
+    return " ".join(filter(None, [outcome, *parts, report.effort, report.more]))
 
 
 def format_deliverable(text: str) -> str:

@@ -1,24 +1,36 @@
-"""How far a debate is: the answers there are, of those that are expected, who is asked, and what all will take."""
+"""How far a debate is: which answers there are, how many are expected, who is asked, and the likely cost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import zip_longest
 
 from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.commands.setup.estimate import estimate, estimate_levels
+from server.debate.commands.setup.estimate import Estimate, estimate, estimate_levels
+from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask, Phase
 from server.debate.facts.text import format_count
 from server.debate.rules.budget import count_expected_answers
-from server.debate.rules.calls import pending_calls
+from server.debate.rules.calls import build_call, is_cut_short, pending_calls
+from server.debate.rules.schedule import open_slots
 from server.debate.state.debate import Debate
 
 AnswerKey = tuple[int, str, int]
 """(round, seat, slot index). Repeated answers of one slot, as after a retraction, are one answer."""
 
 MOST_SECONDS = 120
-"""Times above this are told in minutes."""
+"""Longer times are told in minutes."""
 
 MAX_NAMES = 4  # in a report
+
+PHASE_WORDS: dict[AdviceTask, tuple[str, str]] = {
+    "advice": ("Answering", "answers"),
+    "review": ("Reviewing", "reviews"),
+    "exchange": ("Arguing where they differ", "an exchange"),
+    "report": ("Writing the report", "the report"),
+    "check": ("Checking the report", "its check"),
+}
+"""The phases of the answer format in everyday words: while they are held, and before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +40,9 @@ class Progress:
     asked: tuple[str, ...]  # the seats whose answers are awaited now
     expected: int  # answers of the whole debate; more where it turns out to need more
     added: str = ""  # what is asked now beyond the debate itself
+    phase: str = ""  # what they do now: Reviewing
+    ahead: tuple[str, ...] = ()  # what is sure to come after it
+    models: tuple[str, ...] = ()  # those of `asked`
 
     @property
     def done(self) -> int:
@@ -35,38 +50,81 @@ class Progress:
 
 
 def build_progress(debate: Debate) -> Progress:
-    """The progress of a debate, inherited rounds of a fork included."""
-    answered = {(fact.round, fact.seat, fact.slot_index) for fact in debate.answers}
+    """The progress of a debate; inherited rounds of a fork are included."""
+    answered_keys = {(fact.round, fact.seat, fact.slot_index) for fact in debate.answers}
     calls = () if debate.ended else pending_calls(debate)
+    is_concluding = not debate.ended and is_cut_short(debate)
+    in_flight = tuple(build_call(debate, slot) for slot in open_slots(debate)) if is_concluding else ()
     pending = {(call.round, call.seat, call.slot_index) for call in calls}
-    failed = {(fact.round, fact.seat, fact.slot_index) for fact in debate.failures} - answered - pending
-    return Progress(
-        answered=frozenset(answered),
-        failed=frozenset(failed),
-        asked=tuple(dict.fromkeys(call.seat for call in calls)),
-        added=describe_added_work(debate).rstrip("."),
-        expected=max(count_expected_answers(debate), len(answered) + len(failed) + len(calls)),
+    failed_keys = (
+        {(fact.round, fact.seat, fact.slot_index) for fact in debate.failures} - answered_keys - pending
     )
+    return Progress(
+        answered=frozenset(answered_keys),
+        failed=frozenset(failed_keys),
+        asked=tuple(dict.fromkeys(call.seat for call in in_flight or calls)),
+        models=tuple({call.seat: call.model for call in in_flight or calls}.values()),
+        phase="Concluding" if in_flight else name_work(debate),
+        ahead=() if in_flight else list_phases_ahead(debate),
+        added=describe_added_work(debate).rstrip("."),
+        expected=max(count_expected_answers(debate), len(answered_keys) + len(failed_keys) + len(calls)),
+    )
+
+
+def name_work(debate: Debate) -> str:
+    """What is done now, in everyday words."""
+    if debate.ended:
+        return ""
+    if debate.phase:
+        return name_phase(debate.phase)
+    return "Naming the positions" if debate.setup.needs_framing else ""
+
+
+def name_phase(phase: Phase, *, is_ahead: bool = False) -> str:
+    """A phase in everyday words, while it is held or before: those of the answer format, else its name."""
+    words = [PHASE_WORDS[task][is_ahead] for task in ADVICE_TASKS if task == phase.wants]
+    return words[0] if words else phase.name.replace("_", " ")
+
+
+def list_phases_ahead(debate: Debate) -> tuple[str, ...]:
+    """The phases that are sure to come after this one: no exchange, which is held only where they differ."""
+    phases, here = debate.setup.phases, debate.phase
+    if debate.ended or here is None:
+        return ()
+    names = [phase.name for phase in phases]
+    after = phases[names.index(here.name) + 1 :] if here.name in names else ()
+    return tuple(name_phase(phase, is_ahead=True) for phase in after if phase.wants != "exchange")
 
 
 def describe_progress(now: Progress, before: Progress | None, holdup: str = "") -> str:
-    """Who answered or failed since the report before, or whom the debate waits for: "Ada answered, 3 of 10".
+    """What goes on, who answered or failed since the last report, and how many of how many answers there are.
 
-    `holdup`: what the debate waits for before that.
+    "Reviewing: waiting for Ben (m), then the report. Ada answered. 3 of 5". `holdup`: as in `describe_work`.
     """
-    known = before or now
-    answered = now.answered - known.answered
-    voted = {key for key in answered if is_private_ballot(key[2])}
+    earlier = before or now
+    new_answers = now.answered - earlier.answered
+    new_ballots = {key for key in new_answers if is_private_ballot(key[2])}
     kinds = (
-        (voted, "voted in private"),
-        (answered - voted, "answered"),
-        (now.failed - known.failed, "failed"),
+        (new_ballots, "voted in private"),
+        (new_answers - new_ballots, "answered"),
+        (now.failed - earlier.failed, "failed"),
     )
     news = [f"{format_seats(seat for _, seat, _ in sorted(keys))} {verb}" for keys, verb in kinds if keys]
-    if not news and (holdup or now.asked):
-        news = [holdup or f"Waiting for {format_seats(now.asked)}"]
-    news = [now.added, *news] if now.added else news
-    return ", ".join((*news, f"{now.done} of {now.expected}"))
+    work = describe_work(now, "" if news else holdup)
+    sentences = filter(None, (work, ", ".join(news), f"{now.done} of {now.expected}"))
+    return ". ".join(sentence[:1].upper() + sentence[1:] for sentence in sentences)
+
+
+def describe_work(now: Progress, holdup: str = "") -> str:
+    """What goes on, whom it waits for, and what comes then; "" if nothing does. `holdup`: what it waits for first."""
+    pairs = zip_longest(now.asked, now.models, fillvalue="")
+    asked = [f"{seat} ({model})" if model else seat for seat, model in pairs]
+    waiting = f"waiting for {format_seats(asked)}" if asked else ""
+    then = f"then {format_seats(now.ahead)}" if now.ahead else ""
+    goes_on = [*filter(None, (now.added, holdup[:1].lower() + holdup[1:] or waiting))]
+    if not goes_on:
+        return ""
+    return ": ".join(filter(None, (now.phase, ", ".join(filter(None, (*goes_on, then))))))
 
 
 def format_seats(seats: Iterable[str]) -> str:
@@ -77,26 +135,44 @@ def format_seats(seats: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def estimate_line(debate: Debate) -> str:
-    """What the whole debate is likely to take: calls, time, tokens, cost; until its end with each level of effort."""
-    found = estimate(debate)
-    written = f"{format_count(found.caller_turns, 'turn')} of the caller" if found.caller_turns else ""
-    if not found.calls:
-        return f"Estimate: no calls, {written}."
-    asked = ", ".join(filter(None, (format_count(found.calls, "call"), written)))
-    least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
-    price = format_cost(found.cost_usd)
-    if unknown := [price.model for price in debate.prices if not price.input]:
-        price = f"the price of {', '.join(unknown)} is unknown"
+def estimate_line(debate: Debate, *, with_efforts: bool = True) -> str:
+    """The likely cost of the whole debate: calls, time, tokens, money; until its end with each level of effort."""
+    forecast = estimate(debate)
+    caller_turns = (
+        f"{format_count(forecast.caller_turns, 'turn')} of the caller" if forecast.caller_turns else ""
+    )
+    if not forecast.calls:
+        return f"Estimate: no calls, {caller_turns}."
+    work = ", ".join(filter(None, (format_calls(forecast), caller_turns)))
+    fewest_tokens, most_tokens = (
+        sum(pair) for pair in zip(forecast.input_tokens, forecast.output_tokens, strict=True)
+    )
+    price = format_cost(forecast.cost_usd)
+    if unpriced := [price.model for price in debate.prices if not price.input]:
+        price = f"the price of {', '.join(unpriced)} is unknown"
     twice = {True: ", twice that with its mirror", False: ""}
-    own = f"Estimate: {asked}, {format_seconds(found.seconds)}, {least:,} to {most:,} tokens, {price}"
-    own += f"{twice[found.may_double]}."
-    others = [
-        f"{level} {format_count(other.calls, 'call')}, {format_seconds(other.seconds)}, "
-        f"{format_cost(other.cost_usd)}{twice[other.may_double]}"
-        for level, other in ({} if debate.ended else estimate_levels(debate.setup)).items()
+    line = f"Estimate: {work}, {format_seconds(forecast.seconds)}, {fewest_tokens:,} to {most_tokens:,} tokens, {price}"
+    line += f"{twice[forecast.may_double]}."
+    efforts = [
+        f"{level} {format_calls(level_forecast)}, {format_seconds(level_forecast.seconds)}, "
+        f"{format_cost(level_forecast.cost_usd)}{twice[level_forecast.may_double]}"
+        for level, level_forecast in (
+            estimate_levels(debate.setup) if with_efforts and not debate.ended else {}
+        ).items()
+        if (level_forecast.may_double, format_calls(level_forecast))
+        != (forecast.may_double, format_calls(forecast))
     ]
-    return f"{own} Other efforts: {'; '.join(others)}." if others else own
+    return f"{line} Other efforts: {'; '.join(efforts)}." if efforts else line
+
+
+def format_calls(forecast: Estimate) -> str:
+    """How many calls, or a range."""
+    is_open = forecast.most_calls > forecast.calls
+    return (
+        f"{forecast.calls} to {forecast.most_calls} calls"
+        if is_open
+        else format_count(forecast.calls, "call")
+    )
 
 
 def format_seconds(seconds: tuple[int, int]) -> str:

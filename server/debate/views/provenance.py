@@ -1,4 +1,4 @@
-"""Who recorded a debate, as every view and list tells it: one value, made by the store, and its words."""
+"""Who recorded a debate, in every view and list: one value that the store makes, and its words."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ KEY_LETTERS = 16  # of a key's fingerprint, in words
 
 
 class Provenance(BaseModel):
-    """What this installation knows of who recorded a debate. It is no part of the record, and travels with none."""
+    """What this installation knows about who recorded a debate. It is not part of the record and never exported."""
 
     model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
 
@@ -27,10 +27,14 @@ RECORDED_HERE = Provenance()
 
 
 def describe_provenance(provenance: Provenance, entries: int = 0) -> str:
-    """Who recorded a debate of so many entries, in a sentence; "" where this installation did. 0: of all."""
+    """Who recorded a debate of so many entries, in a sentence; "" if this installation did. 0: all were elsewhere."""
     if provenance.recorded_here:
         return ""
     count = provenance.entries_elsewhere
-    which = f"Entries 1 to {count} were recorded" if count < entries else "Recorded"
-    signer = f"the key {provenance.signed_by[:KEY_LETTERS]}" if provenance.signed_by else "nobody"
-    return f"{which} elsewhere, signed by {signer}; {'' if provenance.adopted else 'not '}adopted."
+    subject = f"Entries 1 to {count} were recorded" if count < entries else "Recorded"
+    signer = name_signer(provenance.signed_by)
+    return f"{subject} elsewhere, signed by {signer}; {'' if provenance.adopted else 'not '}adopted."
+
+
+def name_signer(signed_by: str) -> str:
+    return f"the key {signed_by[:KEY_LETTERS]}" if signed_by else "nobody"

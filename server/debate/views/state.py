@@ -1,5 +1,6 @@
 """The state of a debate: participants, progress, outcome and usage."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.debaters import describe_framing_problem
-from server.debate.documents.marks import disarm_marks
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.events import Paused, Recorded
@@ -19,11 +19,12 @@ from server.debate.facts.interventions import PositionsDeclined, TalkConcluded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import WRITTEN, Debater
-from server.debate.facts.text import format_count
-from server.debate.machine.decide import format_wait_reason, status
+from server.debate.facts.text import format_count, format_dollars, format_duration
+from server.debate.machine.decide import Status, format_wait_reason, status
 from server.debate.rules.calls import pending_calls
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate
+from server.debate.views.advice import describe_advice
 from server.debate.views.awaited import awaited_seats
 from server.debate.views.names import name_debate, show_turn
 from server.debate.views.provenance import RECORDED_HERE, Provenance
@@ -42,7 +43,7 @@ class StoredDebate:
     provenance: Provenance = RECORDED_HERE
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         return status(self.debate)
 
     @property
@@ -52,17 +53,17 @@ class StoredDebate:
 
 
 def has_own_request(entries: Sequence[Recorded]) -> bool:
-    """Whether somebody asked here, and not before it came with a file, for the end of a debate that runs by itself."""
+    """Whether somebody here asked to run the debate to its end: not only elsewhere, before it was imported."""
     if not entries[0].restored:
         return True  # all of them were recorded here
-    own = takewhile(lambda entry: not entry.restored, reversed(entries))
-    return any(isinstance(entry.event, TalkConcluded) for entry in own)
+    entries_here = takewhile(lambda entry: not entry.restored, reversed(entries))
+    return any(isinstance(entry.event, TalkConcluded) for entry in entries_here)
 
 
 class UsageSum(BaseModel):
-    """The sum of the usage of several answers. `cost_usd` is a decimal, "" if no price is known.
+    """The usage of several answers, summed. `cost_usd` is a decimal, "" if no price is known.
 
-    What the caller wrote is no call.
+    Turns that the caller wrote are not calls.
     """
 
     calls: int
@@ -71,74 +72,100 @@ class UsageSum(BaseModel):
     input_tokens: int
     cached_tokens: int
     output_tokens: int
+    thinking_tokens: int  # part of output_tokens
     cost_usd: str
     calls_of_unknown_cost: int
 
 
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:
-    paid = [usage for usage in usages if not usage.reused_from]
-    known = [Decimal(usage.cost_usd) for usage in paid if usage.cost_usd]
-    written, reused = sum(one.model in WRITTEN for one in usages), len(usages) - len(paid)
-    is_known = bool(known or (reused and not paid))
+    new_usages = [usage for usage in usages if not usage.reused_from]
+    costs = [Decimal(usage.cost_usd) for usage in new_usages if usage.cost_usd]
+    caller_turns, reused_count = (
+        sum(usage.model in WRITTEN for usage in usages),
+        len(usages) - len(new_usages),
+    )
+    is_known = bool(costs or (reused_count and not new_usages))
     return UsageSum(
-        calls=len(paid) - written,
-        caller_turns=written,
-        reused=reused,
+        calls=len(new_usages) - caller_turns,
+        caller_turns=caller_turns,
+        reused=reused_count,
         input_tokens=sum(usage.input_tokens for usage in usages),
         cached_tokens=sum(usage.cached_tokens for usage in usages),
         output_tokens=sum(usage.output_tokens for usage in usages),
-        cost_usd=f"{sum(known, Decimal()):f}" if is_known else "",
-        calls_of_unknown_cost=len(paid) - len(known),
+        thinking_tokens=sum(usage.thinking_tokens for usage in usages),
+        cost_usd=f"{sum(costs, Decimal()):f}" if is_known else "",
+        calls_of_unknown_cost=len(new_usages) - len(costs),
     )
 
 
-def cost_line(usage: UsageSum) -> str:
-    """Calls, tokens and cost in a sentence. Unknown prices are named as unknown."""
-    tokens = f"{usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out"
-    if not usage.input_tokens + usage.output_tokens:
-        tokens = "tokens unknown"  # as of a client's model
-    written = f"{format_count(usage.caller_turns, 'turn')} of the caller" if usage.caller_turns else ""
-    others = [part for part in (written, f"{usage.reused} reused" * bool(usage.reused)) if part]
+def format_output(usage: Usage | UsageSum) -> str:
+    """The tokens written, and how many of them were thinking, if any."""
+    thinking = f" ({usage.thinking_tokens:,} thinking)" if usage.thinking_tokens else ""
+    return f"{usage.output_tokens:,} out{thinking}"
+
+
+def cost_line(usage: UsageSum, seconds: float = 0) -> str:
+    """Calls, tokens, time and cost in a sentence, without what is zero. Unknown prices are called unknown."""
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    is_counted = usage.input_tokens + usage.output_tokens > 0  # not for a client's model, for example
+    tokens = f"{usage.input_tokens:,} tokens in{cached}, {format_output(usage)}" if is_counted else ""
+    caller_turns = f"{format_count(usage.caller_turns, 'turn')} of the caller" if usage.caller_turns else ""
+    other_answers = [part for part in (caller_turns, f"{usage.reused} reused" * bool(usage.reused)) if part]
     if not usage.calls:
-        return ", ".join(("No calls", *others)) + "." if others else "No calls yet."
-    price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
+        return ", ".join(("No calls", *other_answers)) + "." if other_answers else "No calls yet."
+    cost = Decimal(usage.cost_usd or 0)
+    price = (format_dollars(cost) if cost else "") if usage.cost_usd else "price unknown"
     if usage.cost_usd and usage.calls_of_unknown_cost:
-        price += f" and {format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
-    asked = ", ".join((format_count(usage.calls, "call"), *others))
-    return f"{asked}, {tokens}, {price}."
+        unpriced = f"{format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
+        price = " and ".join(filter(None, (price, unpriced)))
+    time = format_duration(seconds) if seconds else ""
+    parts = (format_count(usage.calls, "call"), *other_answers, tokens, time, price)
+    return f"{', '.join(filter(None, parts))}."
+
+
+def measure_seconds(debate: Debate) -> float:
+    """How long its calls took; of those that were made at once, which saw the same version, the longest."""
+    times: dict[int, Counter[tuple[str, int]]] = {}
+    for fact in (*debate.answers, *debate.research, *debate.failures):
+        if fact.usage and debate.is_own(fact) and not fact.usage.reused_from:
+            wave = times.setdefault(fact.seen, Counter())
+            wave[fact.seat, fact.slot_index] += fact.usage.milliseconds
+    return sum(max(wave.values()) for wave in times.values()) / 1000
 
 
 def build_usage(debate: Debate) -> dict[str, Any]:
-    """{"total": the sum, "models": the sum of each that was called, "mirror": what that debate spent for this one}."""
+    """{"total": the sum, "models": the sum for each that was called, "mirror": what the mirror debate used}."""
     models: dict[str, list[Usage]] = {}
-    for used in debate.usage:
-        if used.model not in WRITTEN:
-            models.setdefault(used.model, []).append(used)
+    for usage in debate.usage:
+        if usage.model not in WRITTEN:
+            models.setdefault(usage.model, []).append(usage)
     sums = {model: sum_usage(usages).model_dump() for model, usages in models.items()}
-    spent = debate.mirror.spent.model_dump() if debate.mirror else {}
-    return {"total": sum_usage(debate.usage).model_dump(), "models": sums, "mirror": spent}
+    mirror_usage = debate.mirror.spent.model_dump() if debate.mirror else {}
+    return {"total": sum_usage(debate.usage).model_dump(), "models": sums, "mirror": mirror_usage}
 
 
 def describe_costs(debate: Debate) -> tuple[str, str]:
-    """(calls, tokens and cost of the debate, and of its mirror, in sentences; US dollars of both, "" where unknown)."""
+    """(calls, tokens and cost of the debate and of its mirror, in sentences; US dollars of both, "" if unknown)."""
     usage, mirror = sum_usage(debate.usage), debate.mirror
     if mirror is None or not mirror.spent.calls:
-        return cost_line(usage), usage.cost_usd
-    spent = mirror.spent
-    tokens = f"{spent.input_tokens:,} tokens in, {spent.output_tokens:,} out"
-    price = f"${spent.cost_usd}" if spent.cost_usd else "price unknown"
+        return cost_line(usage, measure_seconds(debate)), usage.cost_usd
+    mirror_usage = mirror.spent
+    tokens = f"{mirror_usage.input_tokens:,} tokens in, {mirror_usage.output_tokens:,} out"
+    price = format_dollars(Decimal(mirror_usage.cost_usd)) if mirror_usage.cost_usd else "price unknown"
     total = (
-        f"{Decimal(usage.cost_usd) + Decimal(spent.cost_usd):f}" if usage.cost_usd and spent.cost_usd else ""
+        f"{Decimal(usage.cost_usd) + Decimal(mirror_usage.cost_usd):f}"
+        if usage.cost_usd and mirror_usage.cost_usd
+        else ""
     )
-    line = f"{cost_line(usage)} Its mirror: {format_count(spent.calls, 'call')}, {tokens}, {price}."
-    return line, total
+    line = cost_line(usage, measure_seconds(debate))
+    return f"{line} Its mirror: {format_count(mirror_usage.calls, 'call')}, {tokens}, {price}.", total
 
 
 def build_state(stored: StoredDebate) -> dict[str, Any]:
-    """Participants, progress, cost and outcome; "" for what there is not. Times are UTC, in ISO 8601."""
+    """Participants, progress, cost and outcome; "" for what is missing. Times are UTC, in ISO 8601."""
     debate = stored.debate
-    setup, verdict = debate.setup, debate.verdict
-    summaries = name_debate(debate).round_summaries
+    setup, named = debate.setup, name_debate(debate)
+    verdict, summaries = named.verdict, named.round_summaries
     is_settled = bool(summaries) and summaries[-1].settled
     return {
         "debate_id": stored.id,
@@ -157,17 +184,17 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
                 "stance": debater.stance,
                 "role": debater.role,
                 "model": debater.model,
-                "turns": sum(turn.seat == debater.name for turn in debate.turns),
+                "turns": sum(turn.seat == debater.name for turn in (*debate.turns, *debate.advice)),
                 "failures": count_failures(debate, debater.name),
             }
-            for debater in known_debaters(setup)
+            for debater in (() if setup.needs_framing else setup.debaters)
         ],
         **show_team(setup),
         "awaiting": awaited_seats(debate),
         "outcome": verdict.outcome if verdict else "",
         "winner": verdict.winner if verdict else "",
         "winner_stance": debate.debater(verdict.winner).stance if verdict and verdict.winner else "",
-        "verdict": disarm_marks(verdict.verdict) if verdict else "",
+        "verdict": verdict.verdict if verdict else "",
         "moderator_summary": moderator_summary(debate),
         "final_decision": summaries[-1].decision if is_settled else "",
         "settled": is_settled,
@@ -201,37 +228,39 @@ DECLINED = (
 
 
 def status_reason(debate: Debate) -> str:
-    """Why the debate ended, paused or waits, or what it does beyond itself; "" while it just runs."""
+    """Why the debate ended, paused or waits, or its extra work; "" while it just runs."""
     if debate.ended:
         return debate.ended.reason
-    if paused := name_debate(debate).paused:
-        return f"on request: {quote_heading(paused.reason)}" if is_reason_given(paused) else paused.reason
+    if pause := name_debate(debate).paused:
+        return f"on request: {quote_heading(pause.reason)}" if is_reason_given(pause) else pause.reason
     if status(debate) != "waiting":
         is_declined = debate.find_interventions(PositionsDeclined) and not debate.rounds
         return DECLINED if is_declined else describe_added_work(debate)
-    awaited = pending_calls(debate)
-    told = [format_wait_reason(awaited)]
-    if hidden := list_blind_seats(debate):
-        told.append(f"What was written by {', '.join(hidden)} is shown when the round is complete.")
-    if any(is_private_ballot(call.slot_index) for call in awaited):
-        told.append("Private ballots are shown when the debate has ended.")
-    return " ".join(told)
+    calls = pending_calls(debate)
+    sentences = [format_wait_reason(calls)]
+    if hidden_seats := list_blind_seats(debate):
+        sentences.append(
+            f"What was written by {', '.join(hidden_seats)} is shown when the round is complete."
+        )
+    if any(is_private_ballot(call.slot_index) for call in calls):
+        sentences.append("Private ballots are shown when the debate has ended.")
+    return " ".join(sentences)
 
 
-def is_reason_given(paused: Paused) -> bool:
-    """Whether the reason of a pause is somebody's words, and not ours."""
-    return paused.cause == "request" and paused.reason != PAUSED_ON_REQUEST
+def is_reason_given(pause: Paused) -> bool:
+    """Whether the reason of a pause is in somebody's own words."""
+    return pause.cause == "request" and pause.reason != PAUSED_ON_REQUEST
 
 
 def origin_line(mirror_of: str, forked_from: str, at_round: int) -> str:
-    """What a debate is the mirror of, or a fork of, in a sentence; "" for other debates."""
+    """Which debate this is the mirror or a fork of, in a sentence; "" for other debates."""
     if mirror_of:
         return f"The mirror of {mirror_of}: the same debate with the stances swapped. Its votes count there."
     return fork_origin_line(forked_from, at_round)
 
 
 def fork_origin_line(forked_from: str, at_round: int) -> str:
-    """Where a fork comes from, and that its inherited rounds cost nothing again; "" for other debates."""
+    """Where a fork comes from, and that its inherited rounds are paid there; "" for other debates."""
     if not forked_from:
         return ""
     where = f"after round {at_round}" if at_round else "before its first round"
@@ -239,12 +268,12 @@ def fork_origin_line(forked_from: str, at_round: int) -> str:
 
 
 def known_debaters(setup: Opened) -> tuple[Debater, ...]:
-    """The debaters; none as long as the positions are to be proposed."""
-    return () if setup.needs_framing else setup.debaters
+    """The debaters; none before positions are proposed, and none for advisors, who have no positions."""
+    return () if setup.needs_framing or setup.answering else setup.debaters
 
 
 def framing_line(setup: Opened) -> str:
-    """How the positions came about, in a sentence or two; "" where the caller named the debaters."""
+    """Where the positions come from, in a sentence or two; "" if the caller named the debaters."""
     if setup.needs_framing:
         return "A model names the positions before round 1."
     if not (framing := setup.framing):
@@ -252,12 +281,12 @@ def framing_line(setup: Opened) -> str:
     if framing.problem:
         return describe_framing_problem(setup)
     kind = "a yes-or-no question" if framing.question_kind == "yes_no" else "an open question"
-    assumed = f" Taken for given: {quote_heading(framing.assumption)}" if framing.assumption else ""
-    return f"The question was read as {kind}.{assumed}"
+    assumption = f" Taken for given: {quote_heading(framing.assumption)}" if framing.assumption else ""
+    return f"The question was read as {kind}.{assumption}"
 
 
 class FoundLookup(BaseModel):
-    """One look-up of a seat, with what it found."""
+    """One look-up of a seat, with its result."""
 
     round: int
     seat: str
@@ -269,8 +298,8 @@ class FoundLookup(BaseModel):
 
 
 def visible_lookups(debate: Debate) -> list[FoundLookup]:
-    """What seats looked up, in the order of rounds, seats and answers."""
-    found = [
+    """What seats looked up, by round, seat and answer."""
+    lookups = [
         FoundLookup(
             round=research.round,
             seat=research.seat,
@@ -281,7 +310,7 @@ def visible_lookups(debate: Debate) -> list[FoundLookup]:
         if shows_seat(debate, research.seat)
         for lookup in research.lookups
     ]
-    return sorted(found, key=lambda one: (one.round, one.seat, one.slot_index))
+    return sorted(lookups, key=lambda row: (row.round, row.seat, row.slot_index))
 
 
 class Turn(BaseModel):
@@ -301,21 +330,34 @@ class Turn(BaseModel):
 
 
 def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
-    """The turns from a round on, each round in the order in which prompts quote it."""
+    """The turns from a round on; within a round in the order of the prompts."""
     named = name_debate(debate)
-    return [
+    advice_turns = [
         Turn(
-            round=spoken.round,
-            phase=debate.rounds[spoken.round - 1].phase,
-            agent=spoken.seat,
-            stance=debate.debater(spoken.seat).stance,
-            text=show_turn(debate, spoken),
-            act=spoken.act,
-            to=spoken.to,
-            retracted=not debate.is_active(spoken),
-            unanswered=is_unanswered(debate, spoken),
+            round=event.round,
+            phase=debate.rounds[event.round - 1].phase,
+            agent=event.seat,
+            stance="",
+            text=describe_advice(debate, event)[1],
+            act=debate.round_phase(event.round).wants,
+            retracted=not debate.is_active(event),
+        )
+        for event in named.advice
+        if event.round >= since_round
+    ]
+    return advice_turns + [
+        Turn(
+            round=turn.round,
+            phase=debate.rounds[turn.round - 1].phase,
+            agent=turn.seat,
+            stance=debate.debater(turn.seat).stance,
+            text=show_turn(debate, turn),
+            act=turn.act,
+            to=turn.to,
+            retracted=not debate.is_active(turn),
+            unanswered=is_unanswered(debate, turn),
         )
         for round_number in range(max(since_round, 1), debate.round + 1)
-        for spoken in named.transcript_turns(round_number)
-        if shows_seat(debate, spoken.seat)
+        for turn in named.transcript_turns(round_number)
+        if shows_seat(debate, turn.seat)
     ]

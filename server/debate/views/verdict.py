@@ -1,34 +1,43 @@
-"""The outcome of a debate as data: turns, votes, verdict and the whole result."""
+"""The outcome of a debate as data: votes, verdict, report and the whole result."""
 
 import json
 from collections import Counter
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from server.debate.analysis.claims import Claims, build_claims
 from server.debate.analysis.confidence import (
     Confidence,
     build_confidence,
     describe_outcome,
-    vote_line,
+    describe_vote,
 )
 from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
+from server.debate.answer.lines import AnswerLines
 from server.debate.ballots.challenges import SignalRow, build_signals, describe_alert
 from server.debate.ballots.report import Beliefs, build_beliefs
-from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
 from server.debate.commands.setup.effort import describe_effort, describe_more
 from server.debate.facts.beliefs import Vote
-from server.debate.facts.events import Concluded, Judged, RoundOpened
-from server.debate.facts.quoting import quote_heading
+from server.debate.facts.events import Concluded, RoundOpened
 from server.debate.facts.setup.seats import SYNTHESIZER
-from server.debate.facts.text import format_count, format_heading
+from server.debate.facts.text import format_count
 from server.debate.machine.decide import status
 from server.debate.rules.schedule import is_exhausted, slot_failures
+from server.debate.seats.registry import SEATS, SeatFindings
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import once
 from server.debate.state.seats import current_model, phase_seats
+from server.debate.verdicts.rules import count_panel, find_caps
+from server.debate.views.answer import (
+    Advisor,
+    build_advice_fields,
+    build_answer,
+    format_headline,
+    list_answer_cautions,
+)
+from server.debate.views.findings import build_finding_lines, visible_judgments
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
     describe_costs,
@@ -42,14 +51,11 @@ from server.debate.views.visibility import (
     hide_answers,
     is_visible,
     shows_beliefs,
-    shows_marks,
-    shows_seat,
 )
-from server.debate.views.warnings import failure_lines, find_verdict_warnings
+from server.debate.views.warnings import failure_lines, list_verdict_warnings
 from server.debate.votes.panel import describe_rule_in_force, has_answered, list_seats
 from server.debate.votes.readings import find_talk_caps
 from server.debate.votes.teams import describe_team
-from server.debate.votes.verdict import count_panel, find_caps
 from server.debate.votes.voters import last_ballot_phase
 from server.debate.votes.voting import SYNTHESIS
 from server.debate.votes.wording import describe_agreed
@@ -72,8 +78,22 @@ class Panel(BaseModel):
     consensus: Annotated[str, Field(description="What was agreed, by whom")] = ""
 
 
-class Verdict(BaseModel):
-    """The finding, its votes, dissent and weaknesses; fields are empty as long as there is none."""
+ANSWER_SCHEMA = {
+    "type": "object",
+    "description": "What to tell, by lines",
+    "properties": {"recommendation": {"type": "string"}},
+    "required": ["recommendation"],
+}
+NAMED_SCHEMA = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+}
+MIRROR_SCHEMA = {"type": "object", "properties": {"told": {"type": "string"}}, "required": ["told"]}
+"""One field of each is enough: they are part of the schemas of several tools."""
+
+
+class VerdictFields(BaseModel):
+    """Votes, dissent and weaknesses; fields are empty as long as there is none."""
 
     headline: Annotated[str, Field(description="The outcome in a line, with what caps it")] = ""
     outcome: str = ""
@@ -88,11 +108,10 @@ class Verdict(BaseModel):
     votes: list[str] = []
     ballots: list[str] = []
     beliefs: Beliefs = Beliefs()
-    mirror: MirrorReport = MirrorReport()
+    mirror: Annotated[MirrorReport, WithJsonSchema(MIRROR_SCHEMA)] = MirrorReport()
     baseline: Annotated[str, Field(description="A blind vote for as many tokens")] = ""
-    signals: Annotated[list[SignalRow], Field(description="Of hollow agreement; they move no figure")] = []
+    signals: Annotated[list[SignalRow], WithJsonSchema(NAMED_SCHEMA)] = []  # of hollow agreement
     alerts: Annotated[list[str], Field(description="Of it, by round, and what challenges did")] = []
-    rhetoric: Annotated[list[str], Field(description="As alleged by the observer")] = []
     dissent: list[str] = []
     claims: Claims = Claims()
     cautions: Annotated[list[str], Field(description="What weakens the verdict")] = []
@@ -100,6 +119,12 @@ class Verdict(BaseModel):
         str, Field(description="The synthesizer's result: prose, or JSON text by output_schema")
     ] = ""
     deliverable_problem: Annotated[str, Field(description="Why there is no result")] = ""
+    answer: Annotated[AnswerLines, WithJsonSchema(ANSWER_SCHEMA)] = AnswerLines()
+    advisors: Annotated[list[Advisor], WithJsonSchema(NAMED_SCHEMA)] = []
+
+
+class Verdict(SeatFindings, VerdictFields):
+    """The finding, with what the seats say that read rounds."""
 
 
 class Position(BaseModel):
@@ -133,16 +158,10 @@ class Report(Verdict):
     forked_at_round: int
 
 
-def visible_judgments(debate: Debate) -> list[Judged]:
-    """The judgments, first readings first, independent of the order in which they arrived."""
-    shown = (judged for judged in name_debate(debate).judgments if shows_seat(debate, judged.seat))
-    return sorted(shown, key=lambda judgment: (judgment.slot_index, judgment.seat))
-
-
 def build_result(debate: Debate) -> dict[str, Any]:
-    """The whole outcome as plain data (requirement C11), with parts that only some formats have.
+    """The whole outcome as plain data (requirement C11); some parts exist only in some formats.
 
-    Without a winner but with the outcome `synthesis`, `verdict` is the position that was made of the others.
+    If the outcome is `synthesis` there is no winner, and `verdict` is the position made of the others.
     """
     verdict, named = build_verdict(debate), name_debate(debate)
     has_moderator = is_visible(debate, "moderator")
@@ -159,11 +178,13 @@ def build_result(debate: Debate) -> dict[str, Any]:
         },
         "moderatorDecisions": [build_moderator_decision(plan) for plan in named.round_plans if has_moderator],
         "moderatorSummaries": [
-            closed.model_dump(include={"round", "summary", "settled", "decision"})
-            for closed in named.round_summaries
+            summary.model_dump(include={"round", "summary", "settled", "decision"})
+            for summary in named.round_summaries
             if has_moderator
         ],
     }
+    if verdict.answer.head:
+        result["answer"] = verdict.answer.model_dump(exclude_defaults=True)
     if debate.round_summaries:
         summary = named.round_summaries[-1]
         result["settlement"] = {
@@ -174,7 +195,7 @@ def build_result(debate: Debate) -> dict[str, Any]:
     if debate.last_ballots:
         result["ballots"] = tally_ballots(debate)
     if debate.research:
-        result["lookups"] = [found.model_dump() for found in visible_lookups(debate)]
+        result["lookups"] = [lookup.model_dump() for lookup in visible_lookups(debate)]
     if debate.setup.synthesizer:
         is_json = debate.setup.output_schema and verdict.deliverable
         result["deliverable"] = json.loads(verdict.deliverable) if is_json else verdict.deliverable
@@ -182,41 +203,43 @@ def build_result(debate: Debate) -> dict[str, Any]:
 
 
 def build_moderator_decision(round_plan: RoundPlan) -> dict[str, Any]:
-    chosen = round_plan if isinstance(round_plan, RoundOpened) else None
+    opening = round_plan if isinstance(round_plan, RoundOpened) else None
     return {
         "round": round_plan.round,
         "nextSpeakers": list(round_plan.next_speakers),
-        "briefing": (chosen and chosen.briefing) or None,
-        "newAngle": (chosen and chosen.new_angle) or None,
-        "done": bool(chosen and chosen.done),
+        "briefing": (opening and opening.briefing) or None,
+        "newAngle": (opening and opening.new_angle) or None,
+        "done": bool(opening and opening.done),
     }
 
 
 def tally_ballots(debate: Debate) -> dict[str, Any]:
-    """The last ballots by stance. Missing and unreadable ones are never counted as votes."""
+    """The last ballots by stance. Missing and unreadable ones never count as votes."""
     cast = name_debate(debate).last_ballots
-    last = last_ballot_phase(debate.setup)
-    seats = phase_seats(debate.setup, last) if last else ()
+    phase = last_ballot_phase(debate.setup)
+    seats = phase_seats(debate.setup, phase) if phase else ()
     counting = [ballot for ballot in cast if ballot.informative]
-    found = Counter(debate.debater(ballot.choice).stance for ballot in counting if ballot.choice)
-    votes = {debater.stance: found[debater.stance] for debater in debate.setup.debaters}
+    choices = Counter(debate.debater(ballot.choice).stance for ballot in counting if ballot.choice)
+    votes = {debater.stance: choices[debater.stance] for debater in debate.setup.debaters}
     return {
         "votes": {stance: count for stance, count in votes.items() if count},
         "abstained": sum(not ballot.choice for ballot in counting),
-        "not counted": len(cast) - len(counting),  # of models too small for a vote to mean anything
+        "not counted": len(cast) - len(counting),  # of models too small to vote
         "missing": len(seats) - len(cast),
     }
 
 
 @once
 def build_verdict(debate: Debate) -> Verdict:
-    """The verdict with dissent and warnings; empty as long as there is none."""
-    found = name_debate(debate).verdict
+    """The verdict with dissent and warnings; empty fields while there is none."""
+    conclusion = name_debate(debate).verdict
     result, problem = find_deliverable(debate)
-    about_talk = build_talk_findings(debate) if found or result or problem else {}
-    if found is None:
+    if debate.setup.answering:
+        return build_advice_verdict(debate, result, problem)
+    about_talk = build_talk_findings(debate) if conclusion or result or problem else {}
+    if conclusion is None:
         return Verdict(**about_talk, deliverable=result, deliverable_problem=problem)
-    ahead, panel, confidence = count_support(debate, found.votes)
+    ahead, panel = count_support(debate, conclusion.votes)
     ballots = []
     if debate.last_ballots:
         tally = tally_ballots(debate)
@@ -224,35 +247,67 @@ def build_verdict(debate: Debate) -> Verdict:
         ballots += [f"{word}: {count}" for word, count in tally.items() if count]
     return Verdict(
         **about_talk,
-        outcome=found.outcome,
-        winner=found.winner,
+        outcome=conclusion.outcome,
+        winner=conclusion.winner,
         winner_stance=winner_stance(debate),
         ahead=ahead,
         panel=panel,
-        confidence=confidence,
         settled=describe_outcome(debate),
-        verdict=found.verdict,
-        reasoning=found.reasoning,
-        votes=[vote_line(debate, vote) for vote in found.votes],
+        verdict=conclusion.verdict,
+        reasoning=conclusion.reasoning,
+        votes=[describe_vote(debate, vote) for vote in conclusion.votes],
         ballots=ballots,
         mirror=build_mirror_report(debate),
         baseline=describe_baseline(debate) if shows_beliefs(debate) else "",
-        dissent=list_dissent(debate, found),
+        dissent=list_dissent(debate, conclusion),
         deliverable=result,
         deliverable_problem=problem,
     )
 
 
+def build_advice_verdict(debate: Debate, result: str, problem: str) -> Verdict:
+    """The verdict of the answer format; before the end only the answers so far."""
+    conclusion = name_debate(debate).verdict
+    common_fields = {"answer": build_answer(debate), "deliverable": result, "deliverable_problem": problem}
+    if conclusion is None and debate.ended is None:
+        return Verdict(**common_fields)
+    weak = [*list_answer_cautions(debate), *list_verdict_warnings(debate)]
+    cautions = [*find_caps(debate, "", []), *weak]
+    fields = build_advice_fields(debate) | common_fields | {"cautions": cautions}
+    fields["answer"] = fields["answer"].model_copy(update={"keep_in_mind": weak})
+    if conclusion is None:
+        return Verdict(**fields)
+    return Verdict(
+        **fields,
+        outcome=conclusion.outcome,
+        confidence=build_confidence(debate, conclusion.votes, count_panel(debate, conclusion.votes)),
+        settled=describe_outcome(debate),
+        verdict=conclusion.verdict,
+        reasoning=conclusion.reasoning,
+    )
+
+
 def build_talk_findings(debate: Debate) -> dict[str, Any]:
-    """The fields of a verdict that say what the talk was worth, judged or not."""
-    fields: dict[str, Any] = {"headline": build_headline(debate)}
+    """The fields of a verdict about the talk, judged or not, with its lines."""
+    votes = debate.verdict.votes if debate.verdict else ()
+    confidence = build_confidence(debate, votes, count_panel(debate, votes)) if votes else Confidence()
+    caps = list_verdict_caps(debate)
+    cautions = [*caps, *list_verdict_warnings(debate)] if debate.verdict or debate.deliverable else []
+    told = [*filter(None, [describe_outcome(debate)]), *cautions]
+    lines = build_finding_lines(debate, confidence).model_copy(update={"keep_in_mind": told})
+    fields: dict[str, Any] = {
+        "headline": format_headline(lines, caps),
+        "answer": lines,
+        "confidence": confidence,
+        "cautions": cautions,
+    }
     if is_visible(debate, "debaters"):
         fields["claims"] = build_claims(hide_answers(debate))
     if not (debate.verdict or debate.deliverable):
         return fields
-    fields["cautions"] = [*find_verdict_caps(debate), *find_verdict_warnings(debate)]
-    if shows_marks(debate):
-        fields["rhetoric"] = list_rhetoric_lines(debate)
+    for seat in SEATS:
+        if seat.is_visible(debate):
+            fields |= seat.build_verdict_fields(debate)
     if shows_beliefs(debate):
         fields["beliefs"] = build_beliefs(debate)
         fields["signals"] = build_signals(debate)
@@ -285,32 +340,19 @@ def build_report(debate: Debate) -> Report:
     )
 
 
-def build_headline(debate: Debate) -> str:
-    """The outcome with its position, and what caps it, in a line."""
-    found, headline = debate.verdict, "Result"
-    if found:
-        position = winner_stance(debate) or find_made_position(debate)
-        who = f" ({found.winner})" if found.winner else ""
-        won = f": {quote_heading(position)}{who}" if position else ""
-        prevailed = ": no side prevailed" if found.outcome == "contested" else ""
-        headline = f"Verdict: {found.outcome.capitalize()}{won or prevailed}"
-    caps = format_heading(" ".join(find_verdict_caps(debate)))
-    return f"{headline.rstrip('.')}. {caps}" if caps else headline
-
-
-def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel, Confidence]:
-    """(the debater with most support, "" for a tie or a position made of the others; the count; how sure it is)."""
+def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel]:
+    """(the debater with most support, "" for a tie or a position of the judges' own; the count)."""
     if not votes:
-        return "", Panel(), Confidence()
+        return "", Panel()
     count = count_panel(debate, votes)
     seats = list_seats(debate, votes)
-    voted = sum(bool(seat.side) for seat in seats)
-    failed = sum(not has_answered(debate, vote.judge) for vote in votes)
+    voted_count = sum(bool(seat.side) for seat in seats)
+    failed_count = sum(not has_answered(debate, vote.judge) for vote in votes)
     panel = Panel(
         asked=len(votes),
-        voted=voted,
-        abstained=len(votes) - voted - failed,
-        failed=failed,
+        voted=voted_count,
+        abstained=len(votes) - voted_count - failed_count,
+        failed=failed_count,
         support=str(count.support),
         against=str(count.against),
         voices=round(count.voices, 2),
@@ -318,49 +360,54 @@ def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel, 
         rule=describe_rule_in_force(debate, votes),
         consensus=" ".join(map(describe_agreed, debate.agreements[-1:])),
     )
-    return "" if count.ahead == SYNTHESIS else count.ahead, panel, build_confidence(debate, votes, count)
+    return "" if count.ahead == SYNTHESIS else count.ahead, panel
 
 
 @once
-def find_verdict_caps(debate: Debate) -> list[str]:
-    """Why the verdict can be no more than leaning, each as a sentence: weaknesses of the talk and of the votes."""
-    found = debate.verdict
-    if found and found.votes:
-        return find_caps(debate, found.winner, list_seats(debate, found.votes))
+def list_verdict_caps(debate: Debate) -> list[str]:
+    """Why the verdict can only be leaning, in sentences: weaknesses of the talk and of the votes."""
+    conclusion = debate.verdict
+    if conclusion and conclusion.votes:
+        return find_caps(debate, conclusion.winner, list_seats(debate, conclusion.votes))
     return find_talk_caps(debate)
 
 
-def list_dissent(debate: Debate, found: Concluded) -> list[str]:
-    """The first readings of judges who found otherwise. Where no position was found, nobody dissents."""
-    is_synthesis = found.outcome == "synthesis"
-    if not (found.winner or is_synthesis):
+def list_dissent(debate: Debate, conclusion: Concluded) -> list[str]:
+    """The first readings of judges who found otherwise; [] where no position was found."""
+    is_synthesis = conclusion.outcome == "synthesis"
+    if not (conclusion.winner or is_synthesis):
         return []
-    others = {
+    dissenters = {
         vote.judge
-        for vote in found.votes
-        if not vote.abstains and (not vote.for_synthesis if is_synthesis else vote.winner != found.winner)
+        for vote in conclusion.votes
+        if not vote.abstains
+        and (not vote.for_synthesis if is_synthesis else vote.winner != conclusion.winner)
     }
-    readings = [one for one in visible_judgments(debate) if one.slot_index == 1 and one.seat in others]
-    return [f"{one.seat}: {one.verdict}" for one in readings]
+    readings = [
+        reading
+        for reading in visible_judgments(debate)
+        if reading.slot_index == 1 and reading.seat in dissenters
+    ]
+    return [f"{reading.seat}: {reading.verdict}" for reading in readings]
 
 
-def find_made_position(debate: Debate) -> str:
+def read_made_position(debate: Debate) -> str:
     """The position that judges made of the others, in a synthesis; "" otherwise."""
-    found = debate.verdict
-    return found.verdict if found and found.outcome == "synthesis" else ""
+    conclusion = name_debate(debate).verdict
+    return conclusion.verdict if conclusion and conclusion.outcome == "synthesis" else ""
 
 
 def winner_stance(debate: Debate) -> str:
-    """The stance of the winner; "" if there is none."""
-    found = debate.verdict
-    return debate.debater(found.winner).stance if found and found.winner else ""
+    """The stance of the winner; "" without one."""
+    conclusion = debate.verdict
+    return debate.debater(conclusion.winner).stance if conclusion and conclusion.winner else ""
 
 
 def find_deliverable(debate: Debate) -> tuple[str, str]:
     """(the synthesizer's result or "", why there is none or "")."""
     if debate.deliverable and is_visible(debate, "synthesizer"):
-        shown = name_debate(debate).deliverable
-        return shown.text if shown else "", ""
+        deliverable = name_debate(debate).deliverable
+        return deliverable.text if deliverable else "", ""
     slot = (SYNTHESIZER, 0)
     if debate.phase and debate.phase.participants == "synthesizer" and is_exhausted(debate, slot):
         return "", slot_failures(name_debate(debate), slot)[-1].detail

@@ -12,11 +12,11 @@ class ConsensusRule(NamedTuple):
     is_strict: bool = False  # more than the share; otherwise that much is enough
 
     def is_met(self, share: Fraction, threshold: str = "", *, is_strict: bool = False) -> bool:
-        """`threshold`: the share that is asked for in place of this one; `is_strict`: more than that."""
+        """Whether a share is enough. `threshold` replaces the share of the rule; `is_strict`: it must be exceeded."""
         if self.share is None:
             return False
-        needed = Fraction(threshold or self.share)
-        return share > needed if is_strict or self.is_strict else share >= needed
+        needed_share = Fraction(threshold or self.share)
+        return share > needed_share if is_strict or self.is_strict else share >= needed_share
 
 
 RULES: dict[RuleKind, ConsensusRule] = {
@@ -31,20 +31,14 @@ SHARES: tuple[Literal["unanimous", "supermajority", "majority"], ...] = (
     "supermajority",
     "majority",
 )
-"""The kinds that a share alone tells, the strongest first."""
-
-METHOD_PHRASES = {
-    "borda": "ranked by Borda's count",
-    "schulze": "ranked by Schulze's method",
-    "instant_runoff": "ranked by instant run-off",
-}
+"""The kinds that are defined by a share, the strongest first."""
 
 
 def is_enough(rule: VotingRule, share: Fraction) -> bool:
     return RULES[rule.kind].is_met(share, rule.threshold, is_strict=rule.strict)
 
 
-def find_needed(rule: VotingRule) -> str:
+def describe_needed_share(rule: VotingRule) -> str:
     """The share that a rule needs, as text; "" where it needs none."""
     return rule.threshold or str(RULES[rule.kind].share or "")
 
@@ -56,9 +50,12 @@ def classify_share(share: Fraction) -> ConsensusKind:
 
 def describe_rule(rule: VotingRule) -> str:
     """The rule in a phrase: "a supermajority, 2/3 or more of all seats asked"."""
-    share = f"more than {find_needed(rule)}" if rule.strict else f"{find_needed(rule)} or more"
+    share = (
+        f"more than {describe_needed_share(rule)}"
+        if rule.strict
+        else f"{describe_needed_share(rule)} or more"
+    )
     of = "the votes cast" if rule.of == "cast" else "all seats asked"
     quorum = f", of which {rule.quorum} of all seats have to be cast" if rule.of == "cast" else ""
-    ranked = f", {METHOD_PHRASES[rule.method]}" if rule.method in METHOD_PHRASES else ""
-    conditions = f"{quorum}{ranked}" if RULES[rule.kind].share is not None else ""
+    conditions = quorum if RULES[rule.kind].share is not None else ""
     return RULES[rule.kind].phrase.format(of=of, share=share) + conditions

@@ -17,13 +17,15 @@ from server.debate.votes.families import family
 from server.debate.votes.voting import SYNTHESIS
 
 UNKNOWN_WEIGHT = Fraction(110, 100)
-"""Of a judge whose record is not known: ln 3, as if it were right in three of four cases."""
+"""The weight of a judge whose record is not known: ln 3, as if it were right in three of four cases."""
 
 SAME_MODEL, SAME_FAMILY, OTHER_FAMILY = Fraction(9, 10), Fraction(7, 10), Fraction(1, 2)
 """Correlation of the errors of two judges."""
 
 DECIDED_PROBABILITY, LEANING_PROBABILITY = 0.8, 0.6
-DECIDED_SUPPORT, DECIDED_OPPOSITION = Fraction(2, 3), Fraction(1, 10)  # shares of the weight asked
+HALF = Fraction(1, 2)  # of the weight asked: more makes a side decided, so much makes it leaning
+LEANING_SHARE = Fraction(2, 3)  # of the weight that voted, for a side that is opposed
+LITTLE_OPPOSITION = Fraction(1, 10)  # of the weight that voted: so little opposes nobody
 CLEAR_MARGIN = 2
 MARGIN_LEADS = (20, 50, 80)  # percent by which the belief in a winner leads: below the first the margin is 0
 
@@ -56,55 +58,86 @@ class Count:
 def count_votes(
     seats: Sequence[Seat], *, threshold: Fraction | None = None, is_capped: bool = False
 ) -> Count:
-    """Count the votes of all seats that were asked.
+    """Count the votes of all seats that were asked. Silence is no opposition, and neither is `SYNTHESIS`.
 
-    decided: more than 2/3 of the weight for a side and at most 1/10 against it, each supporter by a clear
-    margin, supporters of two models or a proven one, and a probability of 0.8. leaning: more than half of the
-    weight voted, a margin somewhere, and a probability of 0.6. contested: opposed otherwise. undecided: the rest.
+    decided: nobody against, more than half of the weight for a side, from two families or with one proven judge, each
+    supporter by a clear margin, and a probability of 0.8. leaning: nobody against and half of the weight; or opposed,
+    with two thirds of what voted for a position and a probability of 0.6. contested: opposed otherwise. synthesis: more
+    than half of what voted is for a position of their own. undecided: less than half of the weight voted.
 
-    `threshold`: the share of the weight that makes a side leaning, in place of the probability.
+    `threshold`: the share of the weight that makes a side leaning, in place of these conditions.
     `is_capped`: at most leaning.
     """
     sides: dict[str, list[Seat]] = {}
     for seat in seats:
         if seat.side and seat.weight > 0:
             sides.setdefault(seat.side, []).append(seat)
+    own = sides.pop(SYNTHESIS, [])
+    total, own_weight = sum_weights(seats), sum_weights(own)
+    chosen_weight = sum(map(sum_weights, sides.values()), Fraction(0))
+    is_enough = bool(total) and own_weight + chosen_weight >= total * HALF
+    if is_enough and own_weight > chosen_weight:
+        return build_count("synthesis", own, total, against=chosen_weight / total)
     ranked = sorted(
         ((compute_strength(supporters), side) for side, supporters in sides.items()), reverse=True
     )
     if not ranked:
         return Count("undecided")
-    total = sum((seat.weight for seat in seats), Fraction(0))
     lead = ranked[0][0] - (ranked[1][0] if len(ranked) > 1 else 0)
     if lead <= 0:
-        return Count("contested")
-    ahead = ranked[0][1]
-    supporters = sides[ahead]
-    support = sum((seat.weight for seat in supporters), Fraction(0)) / total
-    voted = sum((seat.weight for side in sides.values() for seat in side), Fraction(0)) / total
-    probability = 1 / (1 + math.exp(-float(lead)))
-    found = Count(
-        "contested" if voted > support else "undecided",
-        ahead,
-        support,
-        voted - support,
-        probability,
+        return Count("contested" if is_enough else "undecided")
+    supporters = sides[ranked[0][1]]
+    against = (chosen_weight - sum_weights(supporters)) / total
+    count = build_count("contested" if against else "undecided", supporters, total, against, lead)
+    is_leaning = count.support >= threshold if threshold is not None else is_enough and leads(count)
+    if not is_leaning:
+        return count if is_enough else replace(count, outcome="undecided")
+    return replace(count, outcome="decided" if not is_capped and decides(count, supporters) else "leaning")
+
+
+def build_count(
+    outcome: Outcome,
+    supporters: Sequence[Seat],
+    total: Fraction,
+    against: Fraction,
+    lead: Fraction | None = None,
+) -> Count:
+    """The count for one side. `lead`: of its strength over the next one, where they are compared."""
+    strength = compute_strength(supporters) if lead is None else lead
+    return Count(
+        outcome,
+        supporters[0].side,
+        sum_weights(supporters) / total,
+        against,
+        1 / (1 + math.exp(-float(strength))),
         float(count_voices(supporters)),
     )
-    is_likely = probability >= LEANING_PROBABILITY if threshold is None else support >= threshold
-    if not (is_likely and voted > Fraction(1, 2) and any(seat.margin >= 1 for seat in supporters)):
-        return found
-    outcome: Outcome = "decided" if not is_capped and is_decided(found, supporters) else "leaning"
-    return replace(found, outcome="synthesis" if ahead == SYNTHESIS else outcome)
 
 
-def is_decided(count: Count, supporters: Sequence[Seat]) -> bool:
+def sum_weights(seats: Sequence[Seat]) -> Fraction:
+    return sum((seat.weight for seat in seats), Fraction(0))
+
+
+def is_opposed(count: Count) -> bool:
+    """Whether more than a little of what voted for a position is for another. Silence does not dilute it."""
+    return count.against > LITTLE_OPPOSITION * (count.support + count.against)
+
+
+def leads(count: Count) -> bool:
+    if not is_opposed(count):
+        return count.support >= HALF
+    share = count.support / (count.support + count.against)
+    return count.probability >= LEANING_PROBABILITY and share >= LEANING_SHARE
+
+
+def decides(count: Count, supporters: Sequence[Seat]) -> bool:
+    families = {seat.family or family(seat.model) for seat in supporters}
     return (
-        count.support > DECIDED_SUPPORT
-        and count.against <= DECIDED_OPPOSITION
+        count.support > HALF
+        and not is_opposed(count)
         and count.probability >= DECIDED_PROBABILITY
         and all(seat.margin >= CLEAR_MARGIN for seat in supporters)
-        and (len({seat.model for seat in supporters}) > 1 or any(seat.is_proven for seat in supporters))
+        and (len(families) > 1 or any(seat.is_proven for seat in supporters))
     )
 
 
@@ -114,7 +147,7 @@ def grade_lead(percent: int) -> int:
 
 
 def compute_strength(supporters: Sequence[Seat]) -> Fraction:
-    """The weight behind a side, heaviest first, each by what it adds to the independent voices."""
+    """The weight behind a side: the heaviest seat first, each counted by what it adds to the independent voices."""
     strength, before = Fraction(0), Fraction(0)
     ordered = sorted(supporters, key=lambda seat: -seat.weight)
     for number, seat in enumerate(ordered, start=1):
@@ -125,10 +158,11 @@ def compute_strength(supporters: Sequence[Seat]) -> Fraction:
 
 
 def count_voices(seats: Sequence[Seat]) -> Fraction:
-    """The effective number of independent voices, which never falls with another one.
+    """The effective number of independent voices. It never falls when a seat is added.
 
-    Where all pairs are alike it is n squared by the sum of the correlations. Elsewhere that sum would let copies of
-    one judge drown another, so each counts as in the mean with the least variance, built up by model and by family.
+    If all pairs correlate alike, it is n squared divided by the sum of the correlations. Otherwise that sum would
+    let copies of one judge outweigh another judge. So each judge gets the weight of the mean with the least variance,
+    computed first within models, then within families.
     """
     return count_model_voices(
         tuple(sorted((seat.family or family(seat.model), seat.model) for seat in seats))
@@ -141,8 +175,11 @@ def count_model_voices(seats: tuple[tuple[str, str], ...]) -> Fraction:
     models = Counter(seats)
     by_family: dict[str, Fraction] = {}  # the precision of what the models of a family do not share
     for (trained_by, _), number in models.items():
-        own = (1 - SAME_MODEL) / number + SAME_MODEL - SAME_FAMILY
-        by_family[trained_by] = by_family.get(trained_by, Fraction(0)) + 1 / own
-    shared = SAME_FAMILY - OTHER_FAMILY
-    precision = sum((1 / (shared + 1 / own) for own in by_family.values()), Fraction(0))
+        variance = (1 - SAME_MODEL) / number + SAME_MODEL - SAME_FAMILY
+        by_family[trained_by] = by_family.get(trained_by, Fraction(0)) + 1 / variance
+    common_variance = SAME_FAMILY - OTHER_FAMILY
+    precision = sum(
+        (1 / (common_variance + 1 / precision_of_family) for precision_of_family in by_family.values()),
+        Fraction(0),
+    )
     return 1 / (OTHER_FAMILY + 1 / precision) if precision else Fraction(0)

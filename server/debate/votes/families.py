@@ -39,6 +39,6 @@ def family(model: str) -> str:
             return trained_by
     if len(path) > 1:
         return path[-2]  # a router: provider/vendor/model
-    if provider in _HOSTING_PROVIDERS.split() and (own := re.match(r"[a-z]+", own_name)):
-        return own.group()
+    if provider in _HOSTING_PROVIDERS.split() and (letters := re.match(r"[a-z]+", own_name)):
+        return letters.group()
     return provider

@@ -13,7 +13,7 @@ from server.debate.facts.events import Balloted, Judged
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
-from server.debate.state.seats import candidate_models, current_model
+from server.debate.state.seats import candidate_models, current_model, phase_seats
 from server.debate.votes.consensus import classify_share, describe_rule
 from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
 from server.debate.votes.voters import verdict_source
@@ -23,22 +23,22 @@ from server.debate.votes.voting import (
     Silence,
     apply_rule,
     build_count,
-    find_support,
+    compute_support,
     sum_weights,
 )
 
 RELEASE = re.compile(r"[-@][0-9]{3,}[0-9-]*$|:latest$")
-"""What a provider adds to the name of a model that it answered with, as "-2026-01-31" or "-0613"."""
+"""What a provider appends to the name of a model in its answers, as "-2026-01-31" or "-0613"."""
 
 LOST_ORDER = "found for another side when positions, labels and order were turned"
 
 
 MIRROR_PREFIX = "mirror "
-"""What stands before the seat of a judge of the mirror, where its votes are counted beside the others."""
+"""The prefix of the seats of judges in the mirror, where their votes are counted with the others."""
 
 
 def find_own_seat(voter: str) -> str:
-    """The seat of this debate that a voter has: a judge of the mirror is on the model of the judge of its name."""
+    """The seat in this debate that a voter stands for: a judge in the mirror stands for the judge of its name."""
     return voter.removeprefix(MIRROR_PREFIX)
 
 
@@ -57,7 +57,7 @@ def list_mirrored_names(debate: Debate) -> dict[str, str]:
 
 @once
 def list_judgments(debate: Debate) -> tuple[Judged, ...]:
-    """All readings of judges, those of the mirror as if the debaters who stand for the positions here had argued."""
+    """All readings of judges. Those of the mirror name the debaters who hold the position here, not who argued it."""
     if not isinstance(debate.mirror, MirrorHeld):
         return debate.judgments
     owners = list_mirrored_names(debate) | {"": ""}
@@ -66,7 +66,7 @@ def list_judgments(debate: Debate) -> tuple[Judged, ...]:
     for reading in debate.mirror.readings:
         percents = {owners[belief.name]: belief.percent for belief in reading.beliefs}
         beliefs = tuple(Belief(name=name, percent=percents[name]) for name in order if percents)
-        judged = Judged(
+        judgment = Judged(
             seat=f"{MIRROR_PREFIX}{reading.judge}",
             round=debate.mirror.round,
             slot_index=reading.number,
@@ -77,10 +77,10 @@ def list_judgments(debate: Debate) -> tuple[Judged, ...]:
             verdict="",
             reasoning="",
             beliefs=beliefs,
-            common_position="a position made of the others" if reading.for_synthesis else "",
+            recommendation="a position of its own" if reading.for_synthesis else "",
             informative=reading.informative,
         )
-        mirrored.append(judged)
+        mirrored.append(judgment)
     return (*debate.judgments, *mirrored)
 
 
@@ -100,7 +100,7 @@ def list_seats(debate: Debate, votes: Sequence[Vote]) -> list[Seat]:
 
 
 def find_learnt_weight(debate: Debate, voter: str) -> Fraction:
-    """How much the record of a judge lets its vote count, against one whose record is not known."""
+    """How much the record of a judge weighs its vote; 1 for a judge whose record is not known."""
     ledger = find_ledger(debate)
     model = find_rated_model(debate, voter, find_voter_model(debate, voter))
     weight = ledger.find_weight(model) if ledger else None
@@ -108,78 +108,77 @@ def find_learnt_weight(debate: Debate, voter: str) -> Fraction:
 
 
 def is_proven(debate: Debate, voter: str) -> bool:
-    """Whether a judge is known so well that it may decide alone."""
+    """Whether the record of a judge is good enough for it to decide alone."""
     ledger = find_ledger(debate)
     model = find_rated_model(debate, voter, find_voter_model(debate, voter))
     return ledger is not None and ledger.is_proven(model)
 
 
-def find_rated_model(debate: Debate, seat: str, answered: str) -> str:
-    """The name under which the ledger knows who answered: that of the model asked for, of which it may be a release."""
-    base = RELEASE.sub("", answered)
-    return base if base in candidate_models(debate, find_own_seat(seat)) else answered
+def find_rated_model(debate: Debate, seat: str, answering_model: str) -> str:
+    """The model in the ledger that answered: the model asked for, if the answer names a release of it."""
+    base = RELEASE.sub("", answering_model)
+    return base if base in candidate_models(debate, find_own_seat(seat)) else answering_model
 
 
 def find_ledger(debate: Debate) -> LedgerExtract | None:
-    """What is known of those who vote: the ledger is about judges who read twice, not about voters."""
-    are_judges = verdict_source(debate.setup) == "judges" and not debate.skipped
+    """The ledger's records, if judges make the verdict: it rates judges who read twice, no other voters."""
+    are_judges = verdict_source(debate.setup) == "judges"
     return debate.setup.ledger if are_judges else None
 
 
 def has_answered(debate: Debate, voter: str) -> bool:
     """Whether a voter gave every reading that was asked for, or its last ballot."""
-    if debate.skipped:
-        return True
     if verdict_source(debate.setup) != "judges":
         return any(ballot.seat == voter for ballot in debate.last_ballots)
-    expected = 2 if debate.setup.judges.both_orders else 1
-    return sum(judged.seat == voter for judged in list_judgments(debate)) == expected
+    readings = 2 if debate.setup.judges.both_orders else 1
+    return sum(judgment.seat == voter for judgment in list_judgments(debate)) == readings
 
 
 def find_voter_model(debate: Debate, voter: str) -> str:
     """The model that answered for a voter, or the one that is asked."""
-    given = (vote for vote in (*list_judgments(debate), *debate.last_ballots) if vote.seat == voter)
-    return next((vote.usage.model for vote in given), current_model(debate, find_own_seat(voter)))
+    votes = (vote for vote in (*list_judgments(debate), *debate.last_ballots) if vote.seat == voter)
+    return next((vote.usage.model for vote in votes), current_model(debate, find_own_seat(voter)))
 
 
 def compute_judge_vote(debate: Debate, judge: str) -> Vote:
     """The vote of a judge from all its readings."""
-    readings = [judged for judged in list_judgments(debate) if judged.seat == judge]
-    expected = 2 if debate.setup.judges.both_orders else 1
-    winners = {judged.winner for judged in readings}
+    readings = [judgment for judgment in list_judgments(debate) if judgment.seat == judge]
+    expected_count = 2 if debate.setup.judges.both_orders else 1
+    winners = {judgment.winner for judgment in readings}
     abstains = ""
     if not readings:
         abstains = "gave no usable answer"
-    elif not all(judged.informative for judged in readings):
+    elif not all(judgment.informative for judgment in readings):
         abstains = "is too small a model to judge"
-    elif len(readings) < expected:
+    elif len(readings) < expected_count:
         abstains = "answered in one of the two orders only"
     elif len(winners) > 1:
         abstains = LOST_ORDER
     if abstains:
         return Vote(judge=judge, winner="", margin=0, abstains=abstains)
+    winner = winners.pop()
     return Vote(
         judge=judge,
-        winner=winners.pop(),
-        margin=min(judged.margin for judged in readings),
+        winner=winner,
+        margin=min(judgment.margin for judgment in readings),
         weight=seat_weight(debate, judge),
-        for_synthesis=all(judged.common_position for judged in readings),
+        for_synthesis=not winner and all(judgment.recommendation for judgment in readings),
     )
 
 
 def compute_ballot_vote(debate: Debate, name: str) -> Vote:
     """The vote of a seat in the last vote. Ballots have no margin: each counts as clear."""
-    last = next((ballot for ballot in debate.last_ballots if ballot.seat == name), None)
+    ballot = next((cast for cast in debate.last_ballots if cast.seat == name), None)
     abstains = ""
-    if last is None:
+    if ballot is None:
         abstains = "gave no usable ballot"
-    elif not last.informative:
+    elif not ballot.informative:
         abstains = "is too small a model to judge"
-    elif not last.choice:
+    elif not ballot.choice:
         abstains = "abstained"
-    if last is None or abstains:
+    if ballot is None or abstains:
         return Vote(judge=name, winner="", margin=0, abstains=abstains)
-    return Vote(judge=name, winner=last.choice, margin=2, weight=seat_weight(debate, name))
+    return Vote(judge=name, winner=ballot.choice, margin=2, weight=seat_weight(debate, name))
 
 
 def seat_weight(debate: Debate, seat: str) -> str:
@@ -187,84 +186,71 @@ def seat_weight(debate: Debate, seat: str) -> str:
 
 
 def apply_voting_rule(debate: Debate, votes: Sequence[Vote], usual: Count) -> Count:
-    """The count by the rule of the set-up, where it has one; otherwise the usual count as it is.
+    """The count by the voting rule in force; without a rule the usual count, unchanged.
 
-    The rule says who wins. A winner is `decided` where the usual count says so too, and `leaning` otherwise: that is
-    what the labels are worth. Without a winner it is `contested` where votes are opposed, else `undecided`.
+    The rule says who wins. The winner is `decided` if the usual count says so too, and `leaning` otherwise: the
+    labels promise no more than that. Without a winner it is `contested` if votes are opposed, else `undecided`.
     """
     rule = debate.voting
     if rule is None:
         return usual
     cast = list_cast_votes(debate, votes)
-    found = apply_rule(rule, cast, debate.names)
-    if not found.is_reached:
+    finding = apply_rule(rule, cast)
+    if not finding.is_reached:
         is_opposed = len({vote.choice for vote in cast if vote.choice and vote.weight > 0}) > 1
         return dataclasses.replace(usual, outcome="contested" if is_opposed else "undecided")
-    if found.ahead == SYNTHESIS:
-        return dataclasses.replace(build_winners_count(debate, votes, cast, found.ahead), outcome="synthesis")
-    is_decided = usual.outcome == "decided" and usual.ahead == found.ahead
-    return usual if is_decided else build_winners_count(debate, votes, cast, found.ahead)
+    if finding.ahead == SYNTHESIS:
+        return dataclasses.replace(
+            build_winners_count(debate, votes, cast, finding.ahead), outcome="synthesis"
+        )
+    is_decided = usual.outcome == "decided" and usual.ahead == finding.ahead
+    return usual if is_decided else build_winners_count(debate, votes, cast, finding.ahead)
 
 
 def build_winners_count(
     debate: Debate, votes: Sequence[Vote], cast: Sequence[CastVote], winner: str
 ) -> Count:
-    """The count from the view of who wins by a rule, which may not be who is strongest by independent voices."""
-    asked, given = sum_weights(cast), sum_weights([vote for vote in cast if vote.choice])
-    support = find_support("choice", cast, debate.names, winner)
+    """The count for the winner by a rule, who may not be the one with the most independent voices."""
+    total_weight, cast_weight = sum_weights(cast), sum_weights([vote for vote in cast if vote.choice])
+    support = compute_support(cast, winner)
     supporters = [seat for seat in list_seats(debate, votes) if seat.side == winner]
     return Count(
         "leaning",
         ahead=winner,
-        support=support / asked,
-        against=(given - support) / asked,
+        support=support / total_weight,
+        against=(cast_weight - support) / total_weight,
         voices=float(count_voices(supporters)),
     )
 
 
 def build_agreed(debate: Debate, votes: Sequence[Vote], winner: str) -> Agreed:
-    """That votes reached the rule in force for a side. `votes`: () where the moderator settled it."""
+    """The fact that votes reached the rule in force. `votes`: () where the moderator settled the question."""
     if not votes:
         return Agreed(round=debate.round, consensus="settled", winner="")
     cast = list_cast_votes(debate, votes)
     count = build_count(debate.voting, cast, debate.names, winner)
-    by_rule = apply_rule(debate.voting, cast, debate.names) if debate.voting else None
-    support = find_support("choice", cast, debate.names, winner) / sum_weights(cast)
+    by_rule = apply_rule(debate.voting, cast) if debate.voting else None
+    support = compute_support(cast, winner) / sum_weights(cast)
     consensus = by_rule.consensus if by_rule else classify_share(support)
     name = "" if winner == SYNTHESIS else winner
     return Agreed(round=debate.round, consensus=consensus, winner=name, count=count)
 
 
 def list_cast_votes(debate: Debate, votes: Sequence[Vote]) -> list[CastVote]:
-    """The votes with the order in which each voter holds positions to be right, and why a silent one is silent."""
+    """The votes, each with why it chose no position, if it did not."""
     cast = []
     for vote, seat in zip(votes, list_seats(debate, votes), strict=True):
         answers = find_answers(debate, vote.judge)
         silence = None if seat.side else find_silence(debate, vote, answers)
-        ranks = find_ranks(debate, answers) if seat.side and not vote.for_synthesis else {}
-        cast.append(CastVote(seat.side, seat.weight, ranks, silence))
+        cast.append(CastVote(seat.side, seat.weight, silence))
     return cast
 
 
 def find_answers(debate: Debate, voter: str) -> list[Judged | Balloted]:
-    """The readings of a judge once judges were heard, otherwise the last ballot of a voter."""
+    """The readings of a judge if judges were asked; otherwise the last ballot of a voter."""
     if debate.judgments:
-        return [judged for judged in list_judgments(debate) if judged.seat == voter]
+        return [judgment for judgment in list_judgments(debate) if judgment.seat == voter]
     return [ballot for ballot in debate.last_ballots if ballot.seat == voter]
-
-
-def find_ranks(debate: Debate, answers: Sequence[Judged | Balloted]) -> dict[str, Fraction]:
-    """The sums of a voter's beliefs by position; {} where it gave none."""
-    ranks = dict.fromkeys(debate.names, Fraction(0))
-    for answer in answers:
-        if isinstance(answer, Judged):
-            beliefs = {belief.name: Fraction(belief.percent) for belief in answer.beliefs}
-        else:
-            beliefs = {share.name: share.value for share in answer.beliefs}
-        if not beliefs:
-            return {}
-        ranks = {name: rank + beliefs[name] for name, rank in ranks.items()}
-    return ranks
 
 
 def find_silence(debate: Debate, vote: Vote, answers: Sequence[Judged | Balloted]) -> Silence:
@@ -285,18 +271,20 @@ def describe_rule_in_force(debate: Debate, votes: Sequence[Vote]) -> str:
     rule = debate.voting
     if rule is None:
         return ""
-    found = apply_rule(rule, list_cast_votes(debate, votes), debate.names)
-    reached = "reached" if found.is_reached else "not reached"
-    who = f" by {found.ahead} with {found.share}" if found.ahead and found.ahead != SYNTHESIS else ""
-    quorum = "" if found.has_quorum else ", too few cast"
-    return f"{describe_rule(rule)}: {reached}{who}{quorum}"
+    finding = apply_rule(rule, list_cast_votes(debate, votes))
+    result = "reached" if finding.is_reached else "not reached"
+    by_winner = (
+        f" by {finding.ahead} with {finding.share}" if finding.ahead and finding.ahead != SYNTHESIS else ""
+    )
+    quorum = "" if finding.has_quorum else ", too few cast"
+    return f"{describe_rule(rule)}: {result}{by_winner}{quorum}"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The votes of a debate beside those of its mirror. Margins are signed: for `side` above zero, against it below."""
+    """The votes of a debate beside those of its mirror. Margins above zero are for `side`, below zero against it."""
 
-    side: str  # the debater whose position both are measured for: who is ahead in the debate, else the first one
+    side: str  # the debater whose position the margins are about: who is ahead in the debate, else the first one
     ahead: str  # in the debate alone; "" for nobody, or a position made of the others
     mirror_ahead: str  # whose position is ahead in the mirror
     margin: Fraction
@@ -312,26 +300,30 @@ class Comparison:
 
     @property
     def position_effect(self) -> Fraction:
-        """What the position is worth, whoever argues it: half the sum."""
+        """How much the position counts, whoever argues it: half the sum."""
         return (self.margin + self.mirror_margin) / 2
 
     @property
     def debater_effect(self) -> Fraction:
-        """What came of who argued it: half the difference."""
+        """How much the debater who argues it counts: half the difference."""
         return (self.margin - self.mirror_margin) / 2
 
 
 @once
 def compare_mirror(debate: Debate) -> Comparison | None:
-    """The debate beside its mirror; None where none was held."""
+    """The debate beside its mirror; None without a mirror."""
     if not isinstance(debate.mirror, MirrorHeld):
         return None
     votes = [compute_judge_vote(debate, judge) for judge in list_judges(debate)]
     half = len(votes) // 2
-    own, other = list_seats(debate, votes[:half]), list_seats(debate, votes[half:])
-    ahead, mirror_ahead = (count_votes(seats).ahead.replace(SYNTHESIS, "") for seats in (own, other))
+    seats_here, seats_in_mirror = list_seats(debate, votes[:half]), list_seats(debate, votes[half:])
+    ahead, mirror_ahead = (
+        count_votes(seats).ahead.replace(SYNTHESIS, "") for seats in (seats_here, seats_in_mirror)
+    )
     side = ahead or debate.names[0]
-    return Comparison(side, ahead, mirror_ahead, compute_margin(own, side), compute_margin(other, side))
+    return Comparison(
+        side, ahead, mirror_ahead, compute_margin(seats_here, side), compute_margin(seats_in_mirror, side)
+    )
 
 
 def compute_margin(seats: Sequence[Seat], side: str) -> Fraction:
@@ -339,3 +331,16 @@ def compute_margin(seats: Sequence[Seat], side: str) -> Fraction:
     total = sum((seat.weight for seat in seats), Fraction(0))
     signed = (seat.weight * seat.margin * (1 if seat.side == side else -1) for seat in seats if seat.side)
     return sum(signed, Fraction(0)) / total if total else Fraction(0)
+
+
+def count_last_vote(debate: Debate) -> Count:
+    """The count of the last vote, counted as every vote is. Every pass of a block until consensus holds one."""
+    votes = list_last_votes(debate)
+    threshold = None if debate.voting else debate.threshold
+    return apply_voting_rule(debate, votes, count_votes(list_seats(debate, votes), threshold=threshold))
+
+
+def list_last_votes(debate: Debate) -> tuple[Vote, ...]:
+    phases = (debate.round_phase(entered.round) for entered in reversed(debate.rounds))
+    seats = phase_seats(debate.setup, next(phase for phase in phases if phase.is_vote))
+    return tuple(compute_ballot_vote(debate, seat) for seat in seats)

@@ -1,19 +1,17 @@
-"""What a ledger tells of models: how often each of them is right, and what the errors of two have in common.
+"""What a ledger says about models: how often each is right, and how the errors of two models correlate.
 
-Skill: how often a model is right about a topic, a beta distribution. The prior counts as `PRIOR_ITEMS`, right as often
-as the candidates are on average, with `PRIOR_MODELS` usual judges (`PRIOR_RIGHT`) among them (empirical Bayes, Robbins
-1956): where questions are hard, a model that nobody knows is no better than those that were asked. Items of other
-topics count as `TRANSFER_ITEMS` at most, however many they are: a power prior (Ibrahim and Chen 2000,
-doi:10.1214/ss/1009212673), which shrinks the rate of a topic to the all-round rate. How much is transferred at most is
-ours.
+Skill: how often a model is right about a topic, as a beta distribution. The prior counts as `PRIOR_ITEMS` items. Its
+rate is the average of the candidates, with `PRIOR_MODELS` usual judges (`PRIOR_RIGHT`) among them (empirical Bayes,
+Robbins 1956): where questions are hard, an unknown model is no better than the known ones. Items of other topics count
+as `TRANSFER_ITEMS` at most, however many they are. This is a power prior (Ibrahim and Chen 2000,
+doi:10.1214/ss/1009212673); it shrinks the rate of a topic to the all-round rate. How much to transfer is our choice.
 
-A Thompson draw from that distribution stands for the model (Thompson 1933), narrowed by `DRAW_NARROWING` as Chapelle
-and Li (2011) reshape posteriors: the several seats of a team explore together, and wider draws give away more than
-they find (docs/teams.md).
+A model is represented by a Thompson draw from that distribution (Thompson 1933), narrowed by `DRAW_NARROWING` as
+Chapelle and Li (2011) reshape posteriors: all seats of a team explore at once, and wider draws cost more than they
+find (docs/teams.md).
 
-Errors: the correlation of two models as the ledger has it, shrunk by `PAIR_ITEMS` to that of their families: the mean
-of the pairs within families, or between them, which is shrunk in turn by `FAMILY_ITEMS` to what was measured
-elsewhere (`counting`).
+Errors: the correlation of two models in the ledger, shrunk by `PAIR_ITEMS` to the mean of the pairs within families,
+or between families. That mean is shrunk by `FAMILY_ITEMS` to what was measured elsewhere (`counting`).
 """
 
 import math
@@ -28,15 +26,15 @@ from server.debate.votes.families import family
 
 PRIOR_RIGHT, PRIOR_ITEMS = 6, 8
 PRIOR_MODELS = 2
-LEAST_PRIOR = 0.5  # items of the prior that are right, and that are wrong, at least: a draw needs both
+LEAST_PRIOR = 0.5  # at least so many right and so many wrong items in the prior: a draw needs both
 TRANSFER_ITEMS = 20
 DRAW_NARROWING = 4
-"""How many times as many items draws are made from: half of the standard deviation."""
+"""Draws are made as if there were so many times as many items: this halves the standard deviation."""
 
 FAMILY_ITEMS = 40
 PAIR_ITEMS = 120
-"""The error correlation of two models varies by about .09 within what families tell (on LLMBar, arXiv 2310.07641,
-sampling taken off): as much as of 120 items."""
+"""The error correlation of two models differs from that of their families by about .09 (on LLMBar, arXiv 2310.07641,
+without sampling error), which is the uncertainty of 120 items."""
 
 SAME_MODEL, SAME_FAMILY, OTHER_FAMILY = map(
     float, (counting.SAME_MODEL, counting.SAME_FAMILY, counting.OTHER_FAMILY)
@@ -48,41 +46,43 @@ class Tally(NamedTuple):
 
     items: int = 0
     credit: int = 0
-    told: int = 0  # answers with a belief
+    beliefs: int = 0  # answers with a belief
     percents: int = 0  # the sum of these beliefs
     likeliest_right: int = 0  # how often the side held likeliest was right
 
     def subtract(self, other: "Tally") -> "Tally":
-        return Tally(*(one - two for one, two in zip(self, other, strict=True)))
+        return Tally(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
 
 
-class Missed(NamedTuple):
-    """Of items that two models answered: how often one was not right, the other, and both."""
+class PairErrors(NamedTuple):
+    """Of the items that two models answered: how often the first was not right, the second, and both."""
 
     items: int
-    one: int
-    other: int
+    first: int
+    second: int
     both: int
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a ledger knows of candidates."""
+    """What a ledger knows about candidates."""
 
     position: int = 0
-    settled_items: int = 0  # counted no further than a choice needs
+    settled_items: int = 0  # counted up to what a choice needs
     answers: Mapping[str, Tally] = field(default_factory=dict)  # of all topics
     on_topic: Mapping[str, Tally] = field(default_factory=dict)
-    pairs: Mapping[tuple[str, str], Missed] = field(
+    pairs: Mapping[tuple[str, str], PairErrors] = field(
         default_factory=dict
     )  # names in the order of the alphabet
 
     @cached_property
     def usual_accuracy(self) -> float:
-        """How often a model is right of which nothing is known."""
-        found = [count_right(model, self) for model in self.answers]
-        models = math.fsum(items / (PRIOR_ITEMS + items) for _, items in found)  # each counts as one at most
-        rates = math.fsum(right / (PRIOR_ITEMS + items) for right, items in found)
+        """How often a model about which nothing is known is right."""
+        records = [count_right(model, self) for model in self.answers]
+        models = math.fsum(
+            items / (PRIOR_ITEMS + items) for _, items in records
+        )  # each counts as one at most
+        rates = math.fsum(right / (PRIOR_ITEMS + items) for right, items in records)
         mean = (PRIOR_MODELS * PRIOR_RIGHT / PRIOR_ITEMS + rates) / (PRIOR_MODELS + models)
         least = LEAST_PRIOR / PRIOR_ITEMS
         return min(1 - least, max(least, mean))
@@ -94,7 +94,7 @@ class Knowledge:
 
     @cached_property
     def other_family(self) -> float:
-        """That of two models of different families."""
+        """The correlation of the errors of two models of different families."""
         return average_correlation(
             OTHER_FAMILY, (of for pair, of in self.pairs.items() if not are_related(*pair))
         )
@@ -103,74 +103,74 @@ class Knowledge:
 NOTHING = Knowledge()
 
 
-def find_tallies(model: str, known: Knowledge) -> tuple[Tally, Tally, float]:
-    """(answers on the topic, those on others, how much one of the others counts)."""
-    on_topic = known.on_topic.get(model, Tally())
-    others = known.answers.get(model, Tally()).subtract(on_topic)
-    return on_topic, others, TRANSFER_ITEMS / (TRANSFER_ITEMS + others.items)
+def split_tallies(model: str, knowledge: Knowledge) -> tuple[Tally, Tally, float]:
+    """(answers on the topic, answers on other topics, how much one of the others counts)."""
+    on_topic = knowledge.on_topic.get(model, Tally())
+    off_topic = knowledge.answers.get(model, Tally()).subtract(on_topic)
+    return on_topic, off_topic, TRANSFER_ITEMS / (TRANSFER_ITEMS + off_topic.items)
 
 
-def count_right(model: str, known: Knowledge) -> tuple[float, float]:
-    """(answers that were right, all answers), those on other topics as far as they count."""
-    on_topic, others, counted = find_tallies(model, known)
-    return (on_topic.credit + counted * others.credit) / 2, on_topic.items + counted * others.items
+def count_right(model: str, knowledge: Knowledge) -> tuple[float, float]:
+    """(right answers, all answers); those on other topics count in part."""
+    on_topic, off_topic, transfer = split_tallies(model, knowledge)
+    return (on_topic.credit + transfer * off_topic.credit) / 2, on_topic.items + transfer * off_topic.items
 
 
-def compute_skill(model: str, known: Knowledge) -> tuple[float, float]:
+def compute_skill(model: str, knowledge: Knowledge) -> tuple[float, float]:
     """(right, wrong) answers with those of the prior, as the parameters of a beta distribution."""
-    right, items = count_right(model, known)
-    prior = PRIOR_ITEMS * known.usual_accuracy
+    right, items = count_right(model, knowledge)
+    prior = PRIOR_ITEMS * knowledge.usual_accuracy
     return prior + right, PRIOR_ITEMS - prior + items - right
 
 
-def compute_overconfidence(model: str, known: Knowledge) -> float:
-    """How much surer a model is than right, on average; shrunk to a calibrated one by the items of the prior."""
-    on_topic, others, counted = find_tallies(model, known)
-    excess, told = 0.0, float(PRIOR_ITEMS)
-    for tally, share in ((on_topic, 1.0), (others, counted)):
+def compute_overconfidence(model: str, knowledge: Knowledge) -> float:
+    """How much surer a model is than right, on average; the items of the prior shrink it towards 0."""
+    on_topic, off_topic, transfer = split_tallies(model, knowledge)
+    excess, beliefs = 0.0, float(PRIOR_ITEMS)
+    for tally, share in ((on_topic, 1.0), (off_topic, transfer)):
         excess += share * (tally.percents / 100 - tally.likeliest_right)
-        told += share * tally.told
-    return excess / told
+        beliefs += share * tally.beliefs
+    return excess / beliefs
 
 
-def compute_correlation(one: str, other: str, known: Knowledge) -> float:
-    """Of the errors of two models."""
-    if one == other:
+def compute_correlation(model: str, other: str, knowledge: Knowledge) -> float:
+    """The correlation of the errors of two models."""
+    if model == other:
         return SAME_MODEL
-    of_families = known.same_family if are_related(one, other) else known.other_family
-    first, second = sorted((one, other))
-    missed = known.pairs.get((first, second))
-    measured = compute_phi(missed) if missed else None
-    return of_families if missed is None or measured is None else shrink(measured, missed.items, of_families)
+    of_families = knowledge.same_family if are_related(model, other) else knowledge.other_family
+    first, second = sorted((model, other))
+    errors = knowledge.pairs.get((first, second))
+    phi = compute_phi(errors) if errors else None
+    return of_families if errors is None or phi is None else shrink(phi, errors.items, of_families)
 
 
-def are_related(one: str, other: str) -> bool:
-    return family(one) == family(other)
+def are_related(model: str, other: str) -> bool:
+    return family(model) == family(other)
 
 
 def shrink(measured: float, items: int, usual: float, usual_items: int = PAIR_ITEMS) -> float:
     return (usual_items * usual + items * measured) / (usual_items + items)
 
 
-def average_correlation(usual: float, pairs: Iterable[Missed]) -> float:
-    """The mean over pairs, by their items."""
-    measured = [(phi, missed.items) for missed in pairs if (phi := compute_phi(missed)) is not None]
-    items = sum(number for _, number in measured)
-    mean = math.fsum(phi * number for phi, number in measured) / items if items else usual
+def average_correlation(usual: float, pairs: Iterable[PairErrors]) -> float:
+    """The mean over pairs, weighted by their items."""
+    correlations = [(phi, errors.items) for errors in pairs if (phi := compute_phi(errors)) is not None]
+    items = sum(number for _, number in correlations)
+    mean = math.fsum(phi * number for phi, number in correlations) / items if items else usual
     return shrink(mean, items, usual, FAMILY_ITEMS)
 
 
-def compute_phi(missed: Missed) -> float | None:
+def compute_phi(errors: PairErrors) -> float | None:
     """The correlation of errors; None where one of the two always errs, or never."""
-    items, one, other, both = missed
-    spread = one * (items - one) * other * (items - other)
-    return (items * both - one * other) / math.sqrt(spread) if spread else None
+    items, first, second, both = errors
+    spread = first * (items - first) * second * (items - second)
+    return (items * both - first * second) / math.sqrt(spread) if spread else None
 
 
-def draw_accuracy(model: str, known: Knowledge, seed: int) -> float:
+def draw_accuracy(model: str, knowledge: Knowledge, seed: int) -> float:
     """A draw of how often a model is right, rounded as it is recorded."""
     numbers = draw_numbers(f"{seed}:team:{model}")
-    shapes = (DRAW_NARROWING * shape for shape in compute_skill(model, known))
+    shapes = (DRAW_NARROWING * shape for shape in compute_skill(model, knowledge))
     right, wrong = (draw_gamma(shape, numbers) for shape in shapes)
     return round(right / (right + wrong), 4)
 

@@ -1,16 +1,16 @@
-"""Which of many models debate, and which judge: by skill, by what their errors have in common, and by price.
+"""Which of many models debate and which judge: chosen by skill, by how their errors correlate, and by price.
 
-What is known of each model, and of each two of them, is estimated in `skills`. A draw stands for each model, so that
-those of which little is known are tried as they may be the best.
+`skills` estimates each model and each pair of models. A draw stands for each model, so that a little-known model is
+tried as often as it may be the best.
 
-The set: answers are taken for normal signals whose correlations are those of the errors; models that are drawn below
-the best `MOST_CONTENDERS` are alike as their families are. With log-odds l, weights w and correlations R the pool is
-right in 1 / (1 + exp(-w.l / sqrt(w'Rw))) of cases. A calibrated model has the weight of its log-odds, which is best for
-independent votes (Nitzan and Paroush 1982); one that is surer than right has more, drags the pool along, and so adds
-less. Models are chosen one by one by what each adds (greedy, as for submodular gains: Nemhauser et al. 1978).
+The set: answers are modelled as normal signals that correlate as the errors do. A model that is drawn below the best
+`MOST_CONTENDERS` correlates as its family does. With log-odds l, weights w and correlations R the pool is right in
+1 / (1 + exp(-w.l / sqrt(w'Rw))) of cases. A calibrated model has its log-odds as weight, which is optimal for
+independent votes (Nitzan and Paroush 1982). A model that is surer than it is right weighs more, misleads the pool and
+so adds less. Models are chosen one by one by what each adds (greedy, as for submodular gains: Nemhauser et al. 1978).
 
-As long as fewer than `SETTLED_ITEMS` items are known of the candidates, all are taken for equally able and nothing is
-drawn: families decide, and between equals the price.
+As long as the ledger has fewer than `SETTLED_ITEMS` items about the candidates, all count as equally able and nothing
+is drawn: families decide, and the price decides between equals.
 """
 
 import math
@@ -43,16 +43,16 @@ MOST_CONTENDERS = 48
 """Models whose errors are compared pair by pair: more than a debate has seats."""
 
 PRICE_POINTS = 0.01
-"""What the dearest candidate has to add to the accuracy beyond a free one: a percentage point."""
+"""What the dearest candidate must add to the accuracy, more than a free one: a percentage point."""
 
-INPUT_SHARE = 10  # tokens read for each that is written
-EDGE = 0.01  # accuracies are taken for at least that far from 0 and 1
-DIGITS = 6  # of gains: differences below that are none
+INPUT_SHARE = 10  # tokens read for each token written
+EDGE = 0.01  # accuracies stay at least so far from 0 and 1
+DIGITS = 6  # of gains: smaller differences count as none
 
 
 @dataclass(frozen=True)
 class TeamRequest:
-    """`count`: seats of debaters to fill. `seated`: the models of those that have one. `judges`: so many at most."""
+    """`count`: seats of debaters to fill. `seated`: the models that have a seat already. `judges`: at most so many."""
 
     candidates: tuple[str, ...]
     count: int
@@ -63,7 +63,7 @@ class TeamRequest:
 
 
 class Member(NamedTuple):
-    """A model as the choice takes it. `log_odds`: of being right; `weight`: that its answers get in a pool."""
+    """A candidate in the choice. `log_odds`: of being right; `weight`: of its answers in a pool."""
 
     model: str
     family: str
@@ -74,18 +74,18 @@ class Member(NamedTuple):
 
     @property
     def is_able(self) -> bool:
-        """Whether it is drawn better than a coin, and is no model that is too small to tell."""
+        """Whether it is drawn better than a coin, and is not the model that is too small to judge."""
         return self.log_odds > 0 and self.model != EMBEDDED
 
     @property
     def worth(self) -> float:
-        """Its log-odds, less what it is surer than right: tells apart models that add nothing to a pool."""
+        """Its log-odds, less its overconfidence: this orders models that add nothing to a pool."""
         return self.log_odds - max(self.weight - self.log_odds, 0.0)
 
 
 @dataclass
 class Pool:
-    """Members whose answers are pooled, and for each candidate what its errors have in common with theirs."""
+    """Members whose answers are pooled. `shared`: how the errors of each candidate correlate with theirs."""
 
     known: Knowledge
     diversity: float
@@ -104,27 +104,27 @@ class Pool:
         self.merit += member.weight * member.log_odds
         self.variance += member.weight * (member.weight + 2 * self.shared.get(member.model, 0.0))
         for other in candidates:
-            shared = member.weight * self.compare(member, other)
-            self.shared[other.model] = self.shared.get(other.model, 0.0) + shared
+            covariance = member.weight * self.compare(member, other)
+            self.shared[other.model] = self.shared.get(other.model, 0.0) + covariance
 
     def compare(self, member: Member, other: Member) -> float:
-        """What the errors of two have in common. With a smaller `diversity` all pairs are more alike each other."""
+        """How the errors of two correlate. A smaller `diversity` moves all pairs towards the usual correlation."""
         usual = self.known.other_family
         alike = compute_correlation(member.model, other.model, self.known)
         return max(0.0, usual + self.diversity * (alike - usual))
 
 
-def draw_accuracies(request: TeamRequest, known: Knowledge, seed: int) -> dict[str, float]:
-    """How often each model is taken to be right; {} where too little is known to draw."""
-    if known.settled_items < SETTLED_ITEMS:
+def draw_accuracies(request: TeamRequest, knowledge: Knowledge, seed: int) -> dict[str, float]:
+    """The accuracy drawn for each model; {} where too little is known to draw."""
+    if knowledge.settled_items < SETTLED_ITEMS:
         return {}
-    return {model: draw_accuracy(model, known, seed) for model in (*request.candidates, *request.seated)}
+    return {model: draw_accuracy(model, knowledge, seed) for model in (*request.candidates, *request.seated)}
 
 
 def list_contenders(request: TeamRequest, draws: Mapping[str, float]) -> list[str]:
-    """The models whose pairs the choice needs to know: those that sit already, and those that were drawn best.
+    """The models whose pairs the choice compares: those that have a seat, and those with the best draws.
 
-    Of all others families tell what their errors have in common.
+    All others correlate as their families do.
     """
     best = sorted(draws, key=lambda model: (-draws[model], model))
     return list(dict.fromkeys((*request.seated, *best[:MOST_CONTENDERS])))
@@ -132,61 +132,61 @@ def list_contenders(request: TeamRequest, draws: Mapping[str, float]) -> list[st
 
 def choose_team(
     request: TeamRequest,
-    known: Knowledge,
+    knowledge: Knowledge,
     draws: Mapping[str, float],
     prices: Mapping[str, Price],
     seed: int,
 ) -> Team:
     """Choose debaters and judges. The same arguments give the same choice. `draws`: as in `draw_accuracies`.
 
-    With fewer candidates than seats some sit on several. Judges are of other families than the debaters as far as
-    there are such, then other models than the debaters.
+    With fewer candidates than seats some get several. Judges come from other families than the debaters where
+    there are any, then from other models.
     """
     is_known = bool(draws)
-    known = known if is_known else replace(known, pairs={})
-    named = tuple(dict.fromkeys((*request.candidates, *request.seated)))
-    costs = {model: find_cost(prices.get(model)) for model in request.candidates}
+    knowledge = knowledge if is_known else replace(knowledge, pairs={})
+    models = tuple(dict.fromkeys((*request.candidates, *request.seated)))
+    costs = {model: compute_cost(prices.get(model)) for model in request.candidates}
     dearest = max((cost for cost in costs.values() if cost is not None), default=Decimal(0))
     members = {
         model: build_member(
-            model, draws.get(model), known, compute_price_share(costs.get(model), dearest), seed
+            model, draws.get(model), knowledge, compute_price_share(costs.get(model), dearest), seed
         )
-        for model in named
+        for model in models
     }
     candidates = [members[model] for model in dict.fromkeys(request.candidates)]
     diversity, points = float(request.diversity), PRICE_POINTS if is_known else 0.0
-    pool = Pool(known, diversity)
+    pool = Pool(knowledge, diversity)
     for model in request.seated:
         pool.add(members[model], members.values())
-    chosen = list(pick(pool, candidates, request.count, points, {*request.seated}))
-    debating = {*request.seated, *(member.model for member, _ in chosen)}
-    judges = pick_judges(Pool(known, diversity), candidates, request.judges, points, debating)
+    picks = list(pick(pool, candidates, request.count, points, {*request.seated}))
+    debating = {*request.seated, *(member.model for member, _ in picks)}
+    judges = pick_judges(Pool(knowledge, diversity), candidates, request.judges, points, debating)
     return Team(
         candidates=tuple(
-            build_candidate(one.model, known, draws.get(one.model), costs[one.model]) for one in candidates
+            build_candidate(member.model, knowledge, draws.get(member.model), costs[member.model])
+            for member in candidates
         ),
         seated=request.seated,
-        chosen=tuple(member.model for member, _ in chosen),
-        gains=tuple(f"{gain:.{DIGITS}f}" for _, gain in chosen),
+        chosen=tuple(member.model for member, _ in picks),
+        gains=tuple(f"{gain:.{DIGITS}f}" for _, gain in picks),
         judges=tuple(member.model for member, _ in judges),
         judge_gains=tuple(f"{gain:.{DIGITS}f}" for _, gain in judges),
         topic=request.topic,
         diversity=f"{diversity:.{DIGITS}f}".rstrip("0").rstrip("."),
-        settled_items=known.settled_items,
-        topic_answers=count_topic_answers(request, known),
-        ledger_head=known.position,
+        settled_items=knowledge.settled_items,
+        topic_answers=count_topic_answers(request, knowledge),
     )
 
 
-def count_topic_answers(request: TeamRequest, known: Knowledge) -> int:
-    found = (known.on_topic.get(model, Tally()) for model in dict.fromkeys(request.candidates))
-    return sum(tally.items for tally in found) if request.topic else 0
+def count_topic_answers(request: TeamRequest, knowledge: Knowledge) -> int:
+    tallies = (knowledge.on_topic.get(model, Tally()) for model in dict.fromkeys(request.candidates))
+    return sum(tally.items for tally in tallies) if request.topic else 0
 
 
-def build_candidate(model: str, known: Knowledge, draw: float | None, cost: Decimal | None) -> Candidate:
+def build_candidate(model: str, knowledge: Knowledge, draw: float | None, cost: Decimal | None) -> Candidate:
     return Candidate(
         model=model,
-        items=known.answers.get(model, Tally()).items,
+        items=knowledge.answers.get(model, Tally()).items,
         draw="" if draw is None else f"{draw:.4f}",
         price=format_cost(cost),
     )
@@ -195,21 +195,25 @@ def build_candidate(model: str, known: Knowledge, draw: float | None, cost: Deci
 def pick(
     pool: Pool, candidates: Sequence[Member], count: int, points: float, taken: Collection[str] = ()
 ) -> Iterator[tuple[Member, float]]:
-    """Those that add most, one after the other, with what each added; none twice before all were chosen.
+    """The members that add most, one after the other, each with its gain; nobody twice before all were chosen.
 
     Models that are not able come last.
     """
     used = {*taken}
     for _ in range(count):
-        free = [one for one in candidates if one.model not in used]
+        free = [member for member in candidates if member.model not in used]
         if not free:
             free, used = [*candidates], set()
         before = pool.compute_accuracy()
         gains = {
-            one: round(max(pool.compute_accuracy(one) - before, 0.0) - points * one.price, DIGITS) + 0.0
-            for one in free
+            member: round(max(pool.compute_accuracy(member) - before, 0.0) - points * member.price, DIGITS)
+            + 0.0
+            for member in free
         }
-        best = min(free, key=lambda one: (not one.is_able, -gains[one], -one.worth, one.price, one.rank))
+        best = min(
+            free,
+            key=lambda member: (not member.is_able, -gains[member], -member.worth, member.price, member.rank),
+        )
         used.add(best.model)
         pool.add(best, candidates)
         yield best, gains[best]
@@ -220,25 +224,25 @@ def pick_judges(
 ) -> list[tuple[Member, float]]:
     """Judges of other families than the debaters, then of the same ones, then the debaters' own models.
 
-    Models that are not able come last, whosever they are.
+    Models that are not able come last in any case.
     """
     families = {*map(family, debating)}
     tiers: list[list[Member]] = [[], [], [], []]
-    for one in candidates:
-        rank = (one.family in families) + (one.model in debating)
-        tiers[rank if one.is_able else 3].append(one)
+    for member in candidates:
+        rank = (member.family in families) + (member.model in debating)
+        tiers[rank if member.is_able else 3].append(member)
     chosen: list[tuple[Member, float]] = []
     for tier in tiers:
         chosen += pick(pool, tier, min(len(tier), count - len(chosen)), points)
     return chosen
 
 
-def build_member(model: str, draw: float | None, known: Knowledge, price: float, seed: int) -> Member:
-    """A model with the accuracy that was drawn for it, or with that of any judge."""
-    right = PRIOR_RIGHT / PRIOR_ITEMS if draw is None else draw
-    stated = right + compute_overconfidence(model, known) if draw is not None else right
+def build_member(model: str, draw: float | None, knowledge: Knowledge, price: float, seed: int) -> Member:
+    """A model with the accuracy that was drawn for it, or with the usual one."""
+    accuracy = PRIOR_RIGHT / PRIOR_ITEMS if draw is None else draw
+    claimed_accuracy = accuracy + compute_overconfidence(model, knowledge) if draw is not None else accuracy
     rank = sha256(f"{seed}:team:{model}".encode()).digest()
-    log_odds, weight = compute_log_odds(right), max(compute_log_odds(stated), 0.0)
+    log_odds, weight = compute_log_odds(accuracy), max(compute_log_odds(claimed_accuracy), 0.0)
     return Member(model, family(model), log_odds, weight if log_odds > 0 else 0.0, price, rank)
 
 
@@ -247,8 +251,8 @@ def compute_log_odds(share: float) -> float:
     return math.log(share / (1 - share))
 
 
-def find_cost(price: Price | None) -> Decimal | None:
-    """USD for a million tokens as debates take them; None where unknown."""
+def compute_cost(price: Price | None) -> Decimal | None:
+    """USD for a million tokens in the mix that debates use; None where unknown."""
     if price is None or not (price.input and price.output):
         return None
     tokens = INPUT_SHARE * Decimal(price.input) + Decimal(price.output)
@@ -260,26 +264,26 @@ def format_cost(cost: Decimal | None) -> str:
 
 
 def compute_price_share(cost: Decimal | None, dearest: Decimal) -> float:
-    """A price as a share of the dearest one's; an unknown one counts as the dearest, since unknown is not free."""
+    """A price as a share of the highest. An unknown price counts as the highest, because unknown is not free."""
     return float(dearest if cost is None else cost) / float(dearest) if dearest else 0.0
 
 
 def describe_team(setup: Opened) -> str:
-    """Who was chosen, and by what, in some sentences; "" where the request says who sits where."""
+    """Who was chosen and why, in a few sentences; "" where the request assigns the seats itself."""
     team = setup.team
     if team is None:
         return ""
     judging = list(dict.fromkeys(setup.judges.models)) if team.judges else []
     of = "1 candidate" if len(team.candidates) == 1 else f"{len(team.candidates)} candidates"
-    chosen = f"Chosen from {of}: {', '.join(team.chosen) or 'no debater'}"
+    debaters = f"Chosen from {of}: {', '.join(team.chosen) or 'no debater'}"
     judges = f"; to judge: {', '.join(judging)}" if judging else ""
     several = (
         "" if len(set(team.chosen)) == len(team.chosen) else " Some hold several seats: there were too few."
     )
     families = {*map(family, (*team.seated, *team.chosen))}
-    related = ", ".join(model for model in judging if family(model) in families)
-    near = f" Judges of debaters' families, for want of better ones: {related}." if related else ""
-    return f"{chosen}{judges}. {describe_reasons(team)}.{several}{near}"
+    same_family = ", ".join(model for model in judging if family(model) in families)
+    near = f" Judges of debaters' families, for want of better ones: {same_family}." if same_family else ""
+    return f"{debaters}{judges}. {describe_reasons(team)}.{several}{near}"
 
 
 def describe_reasons(team: Team) -> str:
@@ -298,7 +302,7 @@ def describe_reasons(team: Team) -> str:
 
 
 def show_team(setup: Opened) -> dict[str, Any]:
-    """The judges, and who was chosen of which candidates, and why; {} where the request says who sits where."""
+    """The judges, the chosen debaters, the candidates and the reason; {} where the request assigns the seats itself."""
     judges = zip(judge_seats(setup), setup.judges.models, strict=True)
     return {
         "judges": [f"{judge}: {model}" for judge, model in judges],
@@ -310,8 +314,8 @@ def show_choice(setup: Opened, team: Team) -> dict[str, Any]:
     rows = team.candidates
     return {
         **team.model_dump(mode="json", exclude={"candidates", "seated", "settled_items"}),
-        "candidates": [one.model for one in rows],
-        "draws": [float(one.draw) for one in rows if one.draw],
+        "candidates": [row.model for row in rows],
+        "draws": [float(row.draw) for row in rows if row.draw],
         "gains": [*map(float, team.gains)],
         "judge_gains": [*map(float, team.judge_gains)],
         "reason": describe_team(setup),

@@ -1,13 +1,18 @@
 """Who decides a debate: by which rule its verdict is made, and whose votes make it."""
 
+from typing import Literal, assert_never
+
 from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.options import CountingRule
 from server.debate.facts.setup.phases import Phase
 from server.debate.state.debate import judge_seats
 from server.debate.state.seats import phase_seats
 
 
-def verdict_source(setup: Opened) -> str:
-    """The counting rule of the verdict; "" where the debate ends without one."""
+def verdict_source(setup: Opened) -> CountingRule | Literal["answer", ""]:
+    """What makes the verdict: a counting rule, the answer; "" where the debate ends without one."""
+    if setup.answering:
+        return "answer"
     if setup.counting:
         return setup.counting
     if any(phase.is_judgment for phase in setup.phases):
@@ -23,8 +28,13 @@ def last_ballot_phase(setup: Opened) -> Phase | None:
 
 def find_voters(setup: Opened) -> tuple[str, ...]:
     """The seats whose votes make the verdict; () where nobody votes."""
-    source = verdict_source(setup)
-    if source == "judges":
-        return judge_seats(setup)
-    last = last_ballot_phase(setup) if source not in ("", "moderator") else None
-    return phase_seats(setup, last) if last else ()
+    match source := verdict_source(setup):
+        case "judges":
+            return judge_seats(setup)
+        case "ballots" | "swing":
+            phase = last_ballot_phase(setup)
+            return phase_seats(setup, phase) if phase else ()
+        case "moderator" | "answer" | "":
+            return ()
+        case _:
+            assert_never(source)

@@ -1,4 +1,4 @@
-"""What rules of consensus found, in sentences for people."""
+"""Results of the rules of consensus, in sentences for people."""
 
 from server.debate.facts.beliefs import Agreed
 
@@ -9,7 +9,7 @@ def describe_agreed(agreed: Agreed) -> str:
     if count is None:
         return "Consensus: the moderator settled the question."
     side = agreed.winner or "a position made of the others"
-    silent = {name: getattr(count, name) for name in ("abstained", "unreadable", "inconsistent", "missing")}
-    rest = "".join(f", {weight} {name}" for name, weight in silent.items() if weight != "0")
-    chosen = ", ".join(f"{vote.seat.replace('*', 'none of them')} {vote.weight}" for vote in count.weights)
-    return f"Consensus ({agreed.consensus}) for {side}: {chosen}{rest}, of {count.seats} asked."
+    silences = {name: getattr(count, name) for name in ("abstained", "unreadable", "inconsistent", "missing")}
+    silence_parts = "".join(f", {weight} {name}" for name, weight in silences.items() if weight != "0")
+    choices = ", ".join(f"{vote.seat.replace('*', 'none of them')} {vote.weight}" for vote in count.weights)
+    return f"Consensus ({agreed.consensus}) for {side}: {choices}{silence_parts}, of {count.seats} asked."

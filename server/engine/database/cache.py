@@ -15,9 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from server.debate.facts.answers import Answer
 from server.debate.facts.events import Recorded
-from storage.contract.cache import CachedBody
-from storage.contract.errors import StorageError
-from storage.contract.journal import Journal
+from storage.cache import Cache, CachedBody
+from storage.errors import StorageError
 
 EMBEDDING, ANSWER = "embedding", "answer"
 
@@ -28,14 +27,14 @@ logger = logging.getLogger(__name__)
 class DatabaseCache:
     """`max_bytes`: of all that is kept; 0 for nothing."""
 
-    journal: Journal
+    store: Cache
     max_bytes: int
 
     async def find_vectors(self, keys: Collection[str]) -> dict[str, tuple[float, ...]]:
         """Those that are kept, by key, exactly as they were."""
-        found = await self._find(keys)
-        whole = {key: one.body for key, one in found.items() if len(one.body) % array("d").itemsize == 0}
-        return {key: tuple(array("d", body)) for key, body in whole.items()}
+        bodies = await self._find(keys)
+        vectors = {key: row.body for key, row in bodies.items() if len(row.body) % array("d").itemsize == 0}
+        return {key: tuple(array("d", body)) for key, body in vectors.items()}
 
     async def keep_vectors(self, vectors: Mapping[str, tuple[float, ...]]) -> None:
         bodies = [CachedBody(key, array("d", vector).tobytes()) for key, vector in vectors.items()]
@@ -50,23 +49,23 @@ class DatabaseCache:
 
     async def keep_answers(self, stream: str, answers: Mapping[str, "KeptAnswer"]) -> None:
         """Keep answers of a debate, as long as it is not deleted."""
-        rows = [CachedBody(key, json.dumps(one).encode(), stream) for key, one in answers.items()]
+        rows = [CachedBody(key, json.dumps(answer).encode(), stream) for key, answer in answers.items()]
         await self._keep(ANSWER, rows)
 
     async def _find(self, keys: Collection[str]) -> Mapping[str, CachedBody]:
         if not self.max_bytes:
             return {}
         try:
-            return await self.journal.find_cached(keys)
+            return await self.store.find(keys)
         except StorageError as error:
             logger.info("Nothing was found in the cache: %s", error)
             return {}
 
     async def _keep(self, kind: str, bodies: list[CachedBody]) -> None:
-        if not self.max_bytes or self.journal.is_read_only:
+        if not self.max_bytes:
             return
         try:
-            await self.journal.keep_cached(kind, bodies, max_bytes=self.max_bytes)
+            await self.store.keep(kind, bodies, max_bytes=self.max_bytes)
         except StorageError as error:
             logger.info("Nothing was kept in the cache: %s", error)
 
@@ -96,17 +95,17 @@ class AnswerReuse:
 
     async def find(self, key: str) -> KeptAnswer | None:
         """An answer of another debate."""
-        found = await self.cache.find_answer(key)
-        return found if found and not found.source.startswith(f"{self.debate_id}#") else None
+        answer = await self.cache.find_answer(key)
+        return answer if answer and not answer.source.startswith(f"{self.debate_id}#") else None
 
     async def keep(self, entries: Iterable[Recorded]) -> None:
         """Keep the answers among these entries that may be used again: whole ones."""
-        kept: dict[str, KeptAnswer] = {}
+        answers: dict[str, KeptAnswer] = {}
         for entry in entries:
             event = entry.event
             if isinstance(event, Answer) and not getattr(event, "cut", False):
                 slot = (event.seat, event.round, event.slot_index, event.usage.prompt_sha256)
-                if found := self.new.pop(slot, None):
-                    kept[found[0]] = found[1]._replace(source=f"{self.debate_id}#{entry.seq}")
-        if kept:
-            await self.cache.keep_answers(self.debate_id, kept)
+                if answer := self.new.pop(slot, None):
+                    answers[answer[0]] = answer[1]._replace(source=f"{self.debate_id}#{entry.seq}")
+        if answers:
+            await self.cache.keep_answers(self.debate_id, answers)

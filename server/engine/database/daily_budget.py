@@ -20,8 +20,8 @@ from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.debate.state.debate import Debate
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.leases import LeaseLostError, Leases
-from storage.contract.journal import Journal
-from storage.contract.streams import Amount, Reservation, Spending
+from storage.spending import DailySpending
+from storage.streams import Amount, Reservation, Spending
 
 
 class DailyLimits(NamedTuple):
@@ -42,7 +42,7 @@ WHOLE, OWN = "the day's budget", "the day's budget of its owner"
 class DailyBudget:
     """Its methods may raise StorageUnavailableError."""
 
-    journal: Journal
+    spending: DailySpending
     leases: Leases
     limits: DailyLimits
     owner_limits: DailyLimits = NO_LIMITS  # of each owner alone
@@ -75,7 +75,7 @@ class DailyBudget:
             return choose(self.compute_remaining(whole, own, cost_per_request)[0].calls)
 
         with translate_storage_errors():
-            if not await self.journal.reserve(debate_id, self.leases.holder, day=self.day, grant=grant):
+            if not await self.spending.reserve(debate_id, self.leases.holder, day=self.day, grant=grant):
                 raise LeaseLostError
 
     def build_reservation(self, in_flight: Iterable[Amount]) -> Reservation | None:
@@ -88,7 +88,7 @@ class DailyBudget:
         """Give back what was reserved for calls whose answers are not recorded."""
         if reserved:
             with translate_storage_errors():
-                await self.journal.settle(debate_id, reserved)
+                await self.spending.settle(debate_id, reserved)
 
     def announce_release(self) -> None:
         """Wake the debates of this process that wait for a part of the budget."""
@@ -98,15 +98,13 @@ class DailyBudget:
     async def find_spending(self) -> Spending:
         """What was spent today as far as prices are known, and what is reserved by calls in flight."""
         with translate_storage_errors():
-            return await self.journal.find_spending(self.day)
+            return await self.spending.find(self.day)
 
     async def find_remaining(self, owner: str) -> tuple[Remaining, Amount]:
         """As `compute_remaining`, for a debate of this owner as of now."""
         with translate_storage_errors():
-            own = (
-                await self.journal.find_spending(self.day, owner=owner) if any(self.owner_limits) else NOTHING
-            )
-            return self.compute_remaining(await self.journal.find_spending(self.day), own)
+            own = await self.spending.find(self.day, owner=owner) if any(self.owner_limits) else NOTHING
+            return self.compute_remaining(await self.spending.find(self.day), own)
 
     def compute_remaining(
         self, whole: Spending, own: Spending, cost_per_request: Decimal = Decimal(0)
@@ -137,7 +135,9 @@ def compute_remaining(
 
 def sum_amounts(amounts: Iterable[Amount]) -> Amount:
     amounts = tuple(amounts)
-    return Amount(sum(one.requests for one in amounts), sum((one.cost for one in amounts), Decimal(0)))
+    return Amount(
+        sum(amount.requests for amount in amounts), sum((amount.cost for amount in amounts), Decimal(0))
+    )
 
 
 class DaySum(NamedTuple):
@@ -172,8 +172,8 @@ def add_spending(
         is_uncounted = usage and not (usage.cost_usd or usage.input_tokens or usage.output_tokens)
         cost = Decimal(usage.cost_usd or 0) if usage else Decimal(0)
         day = entry.at[:10]
-        before = sums.get(day, DaySum())
+        day_sum = sums.get(day, DaySum())
         sums[day] = DaySum(
-            before.requests + attempts, before.cost + cost, before.uncounted + bool(is_uncounted)
+            day_sum.requests + attempts, day_sum.cost + cost, day_sum.uncounted + bool(is_uncounted)
         )
     return sums

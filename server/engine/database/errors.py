@@ -22,8 +22,9 @@ from contextlib import contextmanager
 from pydantic import ValidationError
 
 from server.debate.facts.errors import DebateError, IllegalEvent
-from storage.contract.deletion import Tombstone
-from storage.contract.errors import DamagedStreamError, DeletedStreamError, StorageError, StorageLostError
+from server.debate.machine.kinds import UnknownKindError
+from storage.errors import DamagedStreamError, DeletedStreamError, StorageError, StorageLostError
+from storage.streams import Tombstone
 
 
 class DebateNotFoundError(DebateError):
@@ -33,12 +34,12 @@ class DebateNotFoundError(DebateError):
 
 class DebateDeletedError(DebateNotFoundError):
     def __init__(self, tombstone: Tombstone) -> None:
-        day, found = tombstone.at[:10], tombstone
+        debate_id, day = tombstone.stream, tombstone.at[:10]
         DebateError.__init__(
             self,
-            f"Debate {found.stream!r} was deleted on {day}. What is left of it: it had {found.seq} entries, and the "
-            f"hash of the last was {found.head}."
-            + (f" Its signed receipt: `counterpoint receipt {found.stream}`." if found.texts else ""),
+            f"Debate {debate_id!r} was deleted on {day}. What is left of it: it had {tombstone.seq} entries, and the "
+            f"hash of the last was {tombstone.head}."
+            + (f" Its signed receipt: `counterpoint receipt {debate_id}`." if tombstone.texts else ""),
         )
         self.tombstone = tombstone
 
@@ -92,7 +93,7 @@ def translate_storage_errors() -> Iterator[None]:
             f"The chain of this debate holds, and what it records cannot have happened: {error}. It was altered and "
             "hashed again, or a later release wrote it: update counterpoint-mcp."
         ) from error
-    except ValidationError as error:
+    except (ValidationError, UnknownKindError) as error:
         raise StorageUnavailableError(
             "The record of this debate is intact, but this release cannot read it. A later one may have "
             "written it: update counterpoint-mcp."

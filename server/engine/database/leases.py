@@ -16,8 +16,8 @@ from pathlib import Path
 import anyio
 
 from server.engine.database.errors import translate_storage_errors
-from storage.contract.errors import StorageError
-from storage.contract.journal import Journal
+from storage.errors import StorageError
+from storage.leases import Leases as LeaseStore
 
 LEASE_SECONDS = 3.0  # until a debate is taken over whose holder hangs, or died on another machine
 HEARTBEAT_INTERVAL = 1.0  # seconds between renewals
@@ -62,8 +62,8 @@ def machine_name() -> str:
 class Leases:
     """The leases of this process. `acquire` and `find_holders` may raise StorageUnavailableError."""
 
-    def __init__(self, journal: Journal, clock: Callable[[], datetime]) -> None:
-        self.journal = journal
+    def __init__(self, store: LeaseStore, clock: Callable[[], datetime]) -> None:
+        self.store = store
         self.clock = clock
         self.holder = f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
         # By debate id or queue, in the time of this process: from the moment it asked, hence never too late.
@@ -76,23 +76,23 @@ class Leases:
         It is asked for only when an earlier one of the same name has been released: on a connection of its own, the
         release could arrive after it, and another process would have the lease as well.
         """
-        while released := self._releases.get(name):
-            await released.wait()
+        while release := self._releases.get(name):
+            await release.wait()
         with translate_storage_errors():
             while True:
                 asked_at = self.clock().timestamp()
-                holder = await self.journal.acquire_lease(name, self.holder, seconds=seconds)
+                holder = await self.store.acquire(name, self.holder, seconds=seconds)
                 if holder == self.holder:
                     self.expires_at[name] = asked_at + seconds
                     return True
                 if not is_gone(holder):
                     return False
-                await self.journal.release_lease(name, holder)
+                await self.store.release(name, holder)
 
     async def keep(self, name: str, seconds: float = LEASE_SECONDS) -> bool:
         """As `acquire`. A lease that this process has is renewed only when half of its time is over."""
-        left = self.expires_at.get(name, 0.0) - self.clock().timestamp()
-        return left > seconds / 2 or await self.acquire(name, seconds)
+        seconds_left = self.expires_at.get(name, 0.0) - self.clock().timestamp()
+        return seconds_left > seconds / 2 or await self.acquire(name, seconds)
 
     async def has_lease(self, debate_id: str) -> bool:
         """Whether this process still has the lease. Reads the database only after the lease has expired.
@@ -106,16 +106,16 @@ class Leases:
         """Renew these leases; returns those that this process still has."""
         asked_at = self.clock().timestamp()
         try:
-            held = await self.journal.renew_leases(self.holder, names, seconds=seconds)
+            own_names = await self.store.renew(self.holder, names, seconds=seconds)
         except StorageError:  # the journal logs it; the next heartbeat tries again
             return set(names)
-        self.expires_at |= dict.fromkeys(held, asked_at + seconds)
-        return held
+        self.expires_at |= dict.fromkeys(own_names, asked_at + seconds)
+        return own_names
 
     async def find_holders(self, owner: str | None = None) -> dict[str, str]:
         """{debate id or queue: holder} of the leases whose holder may still be alive; of debates of an owner."""
         with translate_storage_errors():
-            leases = await self.journal.active_leases(owner=owner)
+            leases = await self.store.find_holders(owner=owner)
         return {name: holder for name, holder in leases.items() if not is_gone(holder)}
 
     async def find_runners(self) -> list[str]:
@@ -126,10 +126,10 @@ class Leases:
 
     async def release(self, name: str) -> None:
         self.expires_at.pop(name, None)
-        released = self._releases[name] = anyio.Event()
+        release = self._releases[name] = anyio.Event()
         try:
             with suppress(StorageError):  # it expires: nobody renews it any more
-                await self.journal.release_lease(name, self.holder)
+                await self.store.release(name, self.holder)
         finally:
             self._releases.pop(name, None)
-            released.set()
+            release.set()

@@ -3,22 +3,29 @@
 An `owner` of rows is named as `Signer.name_ledger` does.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
-from server.debate.analysis.debates import ITS_MIRROR, THIS_DEBATE, build_extract, list_debate_judgments
+from server.debate.analysis.debates import (
+    ITS_MIRROR,
+    NEVER_RATED,
+    THIS_DEBATE,
+    build_extract,
+    list_debate_judgments,
+)
 from server.debate.analysis.judgments import Judgment, Reading, list_sides
-from server.debate.analysis.records import JudgeRecord
+from server.debate.analysis.records import JudgeRecord, calibrate_advice, count_advice_record
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.team import Team
 from server.debate.state.debate import Debate
+from server.debate.state.seats import find_models
 from server.debate.votes.counting import UNKNOWN_WEIGHT
-from server.debate.votes.skills import NOTHING, Knowledge, Missed, Tally
+from server.debate.votes.skills import NOTHING, Knowledge, PairErrors, Tally
 from server.debate.votes.teams import (
     SETTLED_ITEMS,
     TeamRequest,
@@ -28,10 +35,12 @@ from server.debate.votes.teams import (
 )
 from server.debate.votes.voters import verdict_source
 from server.engine.database.errors import translate_storage_errors
-from storage.contract.journal import Journal
-from storage.contract.ledger import JudgeSums, Ledger, LedgerRow
+from storage.ledger import JudgeSums, Ledger, LedgerRow
 
 FindPrice = Callable[[str], Price]
+
+MOST_ADVICE_ROWS = 2_000
+"""The last rows of advisors that are read at the start of a debate."""
 
 ITEM_NAMES = {THIS_DEBATE: "debate", ITS_MIRROR: "mirror of debate"}
 
@@ -44,20 +53,20 @@ class Import:
     added: int = 0
     changed: int = 0
 
-    def join(self, stored: Sequence[LedgerRow]) -> list[LedgerRow]:
+    def join(self, earlier_rows: Sequence[LedgerRow]) -> list[LedgerRow]:
         """The rows to write: readings of judgments that are stored are joined with those."""
-        known = {(row.item, row.judge): row for row in stored}
+        rows_by_key = {(row.item, row.judge): row for row in earlier_rows}
         rows = []
         for judgment in self.judgments:
-            row = known.get((judgment.item, judgment.judge))
-            before = parse_row(row).readings if row else ()
-            joined = join_readings(before, judgment)
-            self.added += len(joined.readings) - len(before)
-            self.changed += any(reading not in joined.readings for reading in before) or (
+            row = rows_by_key.get((judgment.item, judgment.judge))
+            earlier_readings = parse_row(row).readings if row else ()
+            joint_judgment = join_readings(earlier_readings, judgment)
+            self.added += len(joint_judgment.readings) - len(earlier_readings)
+            self.changed += any(reading not in joint_judgment.readings for reading in earlier_readings) or (
                 row is not None and row.body["gold"] != judgment.gold
             )
-            rows.append(build_row(joined))
-        return [row for row in rows if known.get((row.item, row.judge)) != row]
+            rows.append(build_row(joint_judgment))
+        return [row for row in rows if rows_by_key.get((row.item, row.judge)) != row]
 
 
 async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment], owner: str) -> Import:
@@ -65,99 +74,111 @@ async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment], owner:
 
     Raises StorageUnavailableError: the database cannot be used.
     """
-    imported = Import(judgments)
+    result = Import(judgments)
     with translate_storage_errors():
-        await ledger.change_judgments(imported.join, owner=owner)
-    return imported
+        await ledger.change(result.join, owner=owner)
+    return result
 
 
-def join_readings(before: Iterable[Reading], judgment: Judgment) -> Judgment:
+def join_readings(earlier_readings: Iterable[Reading], judgment: Judgment) -> Judgment:
     """The judgment with those earlier readings that it does not have itself."""
     own = {reading.number for reading in judgment.readings}
-    kept = [reading for reading in before if reading.number not in own]
-    readings = tuple(sorted((*kept, *judgment.readings), key=lambda reading: reading.number))
+    other_readings = [reading for reading in earlier_readings if reading.number not in own]
+    readings = tuple(sorted((*other_readings, *judgment.readings), key=lambda reading: reading.number))
     return replace(judgment, readings=readings)
 
 
 async def read_judgments(ledger: Ledger, owner: str) -> list[Judgment]:
     """All of an owner: imported ones, and those of debates whose outcome was recorded."""
     with translate_storage_errors():
-        return [parse_row(row) for row in await ledger.read_judgments(owner=owner)]
+        return [parse_row(row) for row in await ledger.read(owner=owner)]
 
 
 async def read_calibration(ledger: Ledger, owner: str) -> Calibration:
     """What the beliefs of judges have been worth to an owner. Those of a judge count as much as its votes."""
     with translate_storage_errors():
         items, sums = await ledger.sum_beliefs(owner=owner)
-        judges = await ledger.sum_judges({one.judge for one in sums}, owner=owner)
-    weights = {one.judge: float(build_record(one).weight / UNKNOWN_WEIGHT) for one in judges}
+        judges = await ledger.sum_judges({row.judge for row in sums}, owner=owner)
+    weights = {row.judge: float(build_record(row).weight / UNKNOWN_WEIGHT) for row in judges}
     outcomes = [
-        Outcomes(one.percent / 100, weights[one.judge] * one.right, weights[one.judge] * one.number)
-        for one in sums
+        Outcomes(row.percent / 100, weights[row.judge] * row.right, weights[row.judge] * row.number)
+        for row in sums
     ]
     return fit_calibration(outcomes, items)
 
 
-async def add_ledger(setup: Opened, journal: Journal, owner: str) -> Opened:
+async def add_ledger(setup: Opened, ledger: Ledger, owner: str) -> Opened:
     """The set-up with what its owner knows of its judges; unchanged where no judges decide, or nothing is known.
 
     A fixed number of queries, however many judges there are.
     """
+    if setup.answering:
+        models = {*find_models(setup)} - NEVER_RATED
+        with translate_storage_errors():
+            return setup.model_copy(update={"ledger": await read_advice_extract(ledger, models, owner)})
     if verdict_source(setup) != "judges":
         return setup.model_copy(update={"ledger": None})
     with translate_storage_errors():
-        extract = await read_extract(
-            journal, (*setup.judges.models, *setup.judges.reserve, *setup.fallback_models), owner
-        )
+        extract = await read_extract(ledger, (*setup.judges.models, *setup.fallback_models), owner)
     return setup.model_copy(update={"ledger": extract})
 
 
 async def find_team(
-    asked: TeamRequest, seed: int, *, ledger: Ledger, owner: str, find_price: FindPrice
+    request: TeamRequest, seed: int, *, ledger: Ledger, owner: str, find_price: FindPrice
 ) -> Team:
     """Choose the models of a debate by what its owner knows of them, and by price.
 
     A fixed number of queries, however many candidates and seats there are.
     """
-    known = await read_knowledge(ledger, (*asked.candidates, *asked.seated), asked.topic, owner)
-    if draws := draw_accuracies(asked, known, seed):
-        known = replace(known, pairs=await read_pairs(ledger, list_contenders(asked, draws), owner))
-    prices = {model: find_price(model) for model in asked.candidates}
-    return choose_team(asked, known, draws, prices, seed)
+    knowledge = await read_knowledge(ledger, (*request.candidates, *request.seated), request.topic, owner)
+    if draws := draw_accuracies(request, knowledge, seed):
+        knowledge = replace(knowledge, pairs=await read_pairs(ledger, list_contenders(request, draws), owner))
+    prices = {model: find_price(model) for model in request.candidates}
+    return choose_team(request, knowledge, draws, prices, seed)
 
 
 async def read_knowledge(ledger: Ledger, models: Iterable[str], topic: str, owner: str) -> Knowledge:
-    """What the ledger of an owner knows of each of the models, as to their choice."""
-    named = {*models}
+    """What the ledger of an owner knows of each of the models, for choosing among them."""
+    judges = {*models}
     with translate_storage_errors():
-        position = await ledger.read_ledger_position(owner=owner)
+        position = await ledger.find_position(owner=owner)
         if not position:
             return NOTHING
-        settled = await ledger.count_items(named, SETTLED_ITEMS, owner=owner)
-        answers = await ledger.sum_answers(named, topic, owner=owner)
+        settled_count = await ledger.count_items(judges, SETTLED_ITEMS, owner=owner)
+        answers = await ledger.sum_answers(judges, topic, owner=owner)
     tallies = [(sums.judge, sums.topic, Tally(*sums[2:])) for sums in answers]
     every = {judge: tally for judge, about, tally in tallies if not about}
     return Knowledge(
         position,
-        settled,
+        settled_count,
         every,
         {judge: tally for judge, about, tally in tallies if about} if topic else every,
     )
 
 
-async def read_pairs(ledger: Ledger, models: Iterable[str], owner: str) -> dict[tuple[str, str], Missed]:
-    """What each two of the models missed, as far as the ledger of an owner knows."""
+async def read_pairs(ledger: Ledger, models: Iterable[str], owner: str) -> dict[tuple[str, str], PairErrors]:
+    """For each pair of models: what each of them, and both, got wrong, by the ledger of an owner."""
     with translate_storage_errors():
         pairs = await ledger.sum_pairs({*models}, owner=owner)
-    return {(pair.one, pair.other): Missed(*pair[2:]) for pair in pairs}
+    return {(pair.one, pair.other): PairErrors(*pair[2:]) for pair in pairs}
 
 
 async def read_extract(ledger: Ledger, models: Iterable[str], owner: str) -> LedgerExtract | None:
-    position = await ledger.read_ledger_position(owner=owner)
-    if not position:
+    if not await ledger.find_position(owner=owner):
         return None
     records = [build_record(sums) for sums in await ledger.sum_judges({*models}, owner=owner) if sums.asked]
-    return build_extract(position, records, await read_calibration(ledger, owner))
+    return build_extract(records, await read_calibration(ledger, owner))
+
+
+async def read_advice_extract(ledger: Ledger, models: Collection[str], owner: str) -> LedgerExtract | None:
+    """What advice of these models has been worth. Two queries, however many models there are."""
+    if not await ledger.find_position(owner=owner):
+        return None
+    rows = await ledger.read_of(models, "advisor", MOST_ADVICE_ROWS, owner=owner)
+    judgments = [parse_row(row) for row in rows]
+    records = [count_advice_record(model, judgments) for model in sorted(models)]
+    known = [record for record in records if record.asked]
+    return build_extract(known, calibrate_advice(judgments)) if known else None
 
 
 def build_record(sums: JudgeSums) -> JudgeRecord:
@@ -185,9 +206,9 @@ def build_row(judgment: Judgment) -> LedgerRow:
             "role": judgment.role,
             "readings": [dump_reading(reading) for reading in judgment.readings],
         },
-        asked=int(judgment.is_asked_twice),
-        consistent=int(judgment.is_consistent),
-        right=int(judgment.is_right),
+        asked=int(is_judged and judgment.is_asked_twice),
+        consistent=int(is_judged and judgment.is_consistent),
+        right=int(is_judged and judgment.is_right),
         percent=round(100 * beliefs[likeliest]) if beliefs else None,
         likeliest_right=int(bool(beliefs) and likeliest == judgment.gold),
         credit=judgment.credit,
@@ -204,12 +225,12 @@ def parse_row(row: LedgerRow) -> Judgment:
     """The judgment of a row; that of a debate, or of its mirror, has the debate's id in its item."""
     readings = tuple(
         Reading(
-            told["number"],
-            told["choice"],
-            Fraction(told["belief"]) if told["belief"] else None,
-            told["first"],
+            reading["number"],
+            reading["choice"],
+            Fraction(reading["belief"]) if reading["belief"] else None,
+            reading["first"],
         )
-        for told in row.body["readings"]
+        for reading in row.body["readings"]
     )
     item = row.item
     if row.stream:

@@ -6,9 +6,9 @@ alone, since words also find what only looks related: they propose older debates
 """
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from anyio import to_thread
 
@@ -16,8 +16,11 @@ from server.debate.analysis.debates import NEVER_RATED
 from server.debate.ballots.similarity import compute_cosine
 from server.debate.facts.answers import Usage
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn, Recalled, Withdrawal
+from server.debate.facts.events import Event
+from server.debate.facts.interventions import Tagged
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import clean_line, shorten_to_bytes
+from server.debate.interventions.outcome import find_found
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
 from server.debate.state.seats import find_models
@@ -30,12 +33,10 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from storage.contract.similarity import find_family
-from storage.contract.streams import StreamFilter, StreamListing
-
-if TYPE_CHECKING:
-    from server.engine.database.snapshots import DebateSnapshot
-    from server.engine.database.store import DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore, Embed, Vectors
+from storage.similarity import find_family
+from storage.streams import StreamFilter, StreamListing
 
 MIN_SHARE = 0.35
 """Of the weight of a question's words, what a related debate has at least: a twentieth more than where the first of the
@@ -104,10 +105,6 @@ from these."""
 
 MAX_EMBEDDED_LENGTH = 2_000  # characters of a question
 
-Vectors = Sequence[Sequence[float]]
-Embed = Callable[[Sequence[str], str], Awaitable[tuple[Vectors, Usage | None]]]
-"""The vectors of texts of an owner ("": of all), () where they cannot be had, and what that took."""
-
 
 class Ranking(NamedTuple):
     """Debates on related questions, most similar first, and what it took to embed them: None where nothing was."""
@@ -131,7 +128,7 @@ class Related(NamedTuple):
     provenance: Provenance
 
 
-async def add_memory(setup: Opened, store: "DebateStore") -> Opened:
+async def add_memory(setup: Opened, store: DebateStore) -> Opened:
     """The set-up with what earlier debates concluded, where that is asked for.
 
     A fork and a mirror have what was recalled by the debate that they go back to. Raises StorageUnavailableError.
@@ -140,15 +137,15 @@ async def add_memory(setup: Opened, store: "DebateStore") -> Opened:
         return setup
     is_dry_run = has_made_up(find_models(setup))
     ranking = await rank(store, setup.question, with_dry_runs=is_dry_run)
-    found = await choose(store, ranking.listings, setup.memory.most)
-    recalled = tuple(one.recalled for one in found)
-    memory = setup.memory.model_copy(update={"recalled": recalled, "usage": ranking.usage})
+    related = await choose(store, ranking.listings, setup.memory.most)
+    recollections = tuple(each.recalled for each in related)
+    memory = setup.memory.model_copy(update={"recalled": recollections, "usage": ranking.usage})
     setup = setup.model_copy(update={"memory": memory})
     return setup.model_copy(update={"labels": label_debaters(setup, setup.debaters)})
 
 
 async def recall(
-    store: "DebateStore", question: str, *, limit: int, with_dry_runs: bool = False
+    store: DebateStore, question: str, *, limit: int, with_dry_runs: bool = False
 ) -> list[Related]:
     """What at most so many debates of the store's owner concluded on related questions, most similar first.
 
@@ -160,14 +157,14 @@ async def recall(
     return await choose(store, ranking.listings, limit)
 
 
-async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> Ranking:
-    """The debates that may be recalled, by their meaning or, where that cannot be told, by their words."""
+async def rank(store: DebateStore, question: str, *, with_dry_runs: bool) -> Ranking:
+    """The debates that may be recalled: compared by meaning or, where no embeddings can be had, by words."""
 
     def grouping(listing: StreamListing) -> Group | None:
         return find_group(listing, with_dry_runs=with_dry_runs) if store.counts(listing) else None
 
     with translate_storage_errors():
-        similar = await store.journal.find_similar(
+        similar = await store.storage.lists.find_similar(
             question,
             status="concluded",
             owner=store.owner,
@@ -175,34 +172,34 @@ async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> R
             min_share=PROPOSED_SHARE if store.embed else MIN_SHARE,
             find_group=grouping,
         )
-    found: list[StreamListing] | None = None
+    listings: list[StreamListing] | None = None
     usage: Usage | None = None
     if store.embed:
-        candidates = [*(one.listing for one in similar), *await find_newest(store, grouping)]
-        listings = {grouping(one): one for one in candidates}
-        if listings:
-            found, usage = await rank_by_meaning(
-                store.embed, question, [*listings.values()], store.owner or ""
+        candidates = [*(each.listing for each in similar), *await find_newest(store, grouping)]
+        listings_by_group = {grouping(each): each for each in candidates}
+        if listings_by_group:
+            listings, usage = await rank_by_meaning(
+                store.embed, question, [*listings_by_group.values()], store.owner or ""
             )
-    if found is None:
-        found = [one.listing for one in similar if one.share >= MIN_SHARE]
-    return Ranking(prefer_settled(found), usage if usage and usage.attempts else None)
+    if listings is None:
+        listings = [each.listing for each in similar if each.share >= MIN_SHARE]
+    return Ranking(prefer_settled(listings), usage if usage and usage.attempts else None)
 
 
 async def find_newest(
-    store: "DebateStore", grouping: Callable[[StreamListing], Group | None]
+    store: DebateStore, grouping: Callable[[StreamListing], Group | None]
 ) -> list[StreamListing]:
     """The newest debates with a result, of each group one."""
-    found, looked_at, before = dict[Group, StreamListing](), 0, 0
-    while len(found) < NEWEST and looked_at < MAX_LOOKED_AT:
-        page = await store.find("", StreamFilter("concluded"), limit=NEWEST, before=before)
-        for listed in page:
-            if group := grouping(listed):
-                found.setdefault(group, listed)
+    listings_by_group, count, cursor = dict[Group, StreamListing](), 0, 0
+    while len(listings_by_group) < NEWEST and count < MAX_LOOKED_AT:
+        page = await store.find("", StreamFilter("concluded"), limit=NEWEST, before=cursor)
+        for listing in page:
+            if group := grouping(listing):
+                listings_by_group.setdefault(group, listing)
         if len(page) < NEWEST:
             break
-        looked_at, before = looked_at + len(page), page[-1].number
-    return [*found.values()][:NEWEST]
+        count, cursor = count + len(page), page[-1].number
+    return [*listings_by_group.values()][:NEWEST]
 
 
 def find_group(listing: StreamListing, *, with_dry_runs: bool) -> Group | None:
@@ -221,11 +218,13 @@ def find_group(listing: StreamListing, *, with_dry_runs: bool) -> Group | None:
 
 
 def prefer_settled(listings: Iterable[StreamListing]) -> list[StreamListing]:
-    """Without those of a family in which another one says what turned out right since."""
-    grouped = [(listed, find_group(listed, with_dry_runs=True)) for listed in listings]
-    settled = {group.root for _, group in grouped if group and group.kind == "settled"}
+    """The listings without those whose family has one that says what turned out right."""
+    pairs = [(listing, find_group(listing, with_dry_runs=True)) for listing in listings]
+    settled_roots = {group.root for _, group in pairs if group and group.kind == "settled"}
     return [
-        listed for listed, group in grouped if group and (group.kind != "open" or group.root not in settled)
+        listing
+        for listing, group in pairs
+        if group and (group.kind != "open" or group.root not in settled_roots)
     ]
 
 
@@ -233,26 +232,26 @@ async def rank_by_meaning(
     embed: Embed, question: str, listings: Sequence[StreamListing], owner: str
 ) -> tuple[list[StreamListing] | None, Usage | None]:
     """Those of the debates whose questions mean something close, closest first; None where that cannot be told."""
-    titles = [listed.title[:MAX_EMBEDDED_LENGTH] for listed in listings]
-    others = list(dict.fromkeys([*FAR_APART, *titles]))  # a question asked often counts once in the mean
-    vectors, usage = await embed([question[:MAX_EMBEDDED_LENGTH], *others], owner)
+    titles = [listing.title[:MAX_EMBEDDED_LENGTH] for listing in listings]
+    texts = list(dict.fromkeys([*FAR_APART, *titles]))  # a question asked often counts once in the mean
+    vectors, usage = await embed([question[:MAX_EMBEDDED_LENGTH], *texts], owner)
     if not vectors:
         return None, usage
     close = await to_thread.run_sync(choose_close, vectors[0], vectors[1:])
     if close is None:
         return None, usage
-    ranks = {others[place]: rank for rank, place in enumerate(close)}
-    found = sorted(
-        (ranks[title], -listed.number, place)
-        for place, (title, listed) in enumerate(zip(titles, listings, strict=True))
+    ranks = {texts[place]: rank for rank, place in enumerate(close)}
+    ordered_places = sorted(
+        (ranks[title], -listing.number, place)
+        for place, (title, listing) in enumerate(zip(titles, listings, strict=True))
         if title in ranks
     )
-    return [listings[place] for *_, place in found][:CANDIDATES], usage
+    return [listings[place] for *_, place in ordered_places][:CANDIDATES], usage
 
 
 def choose_close(vector: Sequence[float], others: Vectors) -> list[int] | None:
     """The places of the vectors that are close to one, closest first; None where all are alike."""
-    cosines = [compute_cosine(vector, other) for other in others]
+    cosines = [compute_cosine(vector, each) for each in others]
     mean = math.fsum(cosines) / len(cosines)
     if mean >= MOST_ALIKE:
         return None
@@ -261,7 +260,7 @@ def choose_close(vector: Sequence[float], others: Vectors) -> list[int] | None:
 
 
 def may_be_recalled(listing: StreamListing, *, with_dry_runs: bool) -> bool:
-    """Whether it is no mirror, was not taken back and, unless asked for, is no dry run."""
+    """Whether a debate may be recalled: no mirror, none that was taken back and, unless asked for, no dry run."""
     details = listing.details
     if details.get("mirror_of") or is_retracted(details.get("tags", ())):
         return False
@@ -272,19 +271,19 @@ def is_retracted(tags: Iterable[str]) -> bool:
     return any(tag.casefold() == RETRACTED for tag in tags)
 
 
-async def choose(store: "DebateStore", listings: Iterable[StreamListing], limit: int) -> list[Related]:
+async def choose(store: DebateStore, listings: Iterable[StreamListing], limit: int) -> list[Related]:
     """What the first of these debates concluded."""
-    found = list[tuple["DebateSnapshot", bool]]()
+    choices = list[tuple[DebateSnapshot, bool]]()
     for listing in listings:
-        if len(found) == limit:
+        if len(choices) == limit:
             break
         with suppress(DebateNotFoundError, StorageUnavailableError):  # deleted just now, or damaged
             snapshot = await store.load(listing.stream)
             if snapshot.debate.verdict:
-                found.append((snapshot, has_made_up(listing.details.get("models", ()))))
-    room = MOST_RECALLED_BYTES // max(len(found), 1)
+                choices.append((snapshot, has_made_up(listing.details.get("models", ()))))
+    room = MOST_RECALLED_BYTES // max(len(choices), 1)
     return [
-        Related(build_recalled(snapshot, room), is_dry, snapshot.provenance) for snapshot, is_dry in found
+        Related(build_recalled(snapshot, room), is_dry, snapshot.provenance) for snapshot, is_dry in choices
     ]
 
 
@@ -294,24 +293,24 @@ def has_made_up(models: Iterable[str]) -> bool:
 
 
 def is_wrong(debate: Debate) -> bool:
-    """Whether another position turned out right than the one that won, or none."""
-    return bool(debate.outcome and debate.verdict and debate.verdict.winner not in ("", debate.outcome.truth))
+    """Whether something else turned out right than what it found, or nothing."""
+    return bool(debate.outcome and debate.verdict and find_found(debate) not in ("", debate.outcome.truth))
 
 
 def used_retracted(debate: Debate) -> bool:
-    """Whether somebody may have read in it what a debate concluded that was taken back.
+    """Whether a seat of this debate may have read what another one concluded that was taken back later.
 
     A fork begins without these texts; its inherited rounds did not.
     """
     setup = debate.setup
     recalled = setup.memory.recalled if setup.memory else ()
-    withdrawn = [one for one in recalled if one.withdrawn == "retracted"]
-    return any(one.question or setup.forked_at_round for one in withdrawn)
+    taken_back = [each for each in recalled if each.withdrawn == "retracted"]
+    return any(each.question or setup.forked_at_round for each in taken_back)
 
 
-def build_recalled(snapshot: "DebateSnapshot", room: int) -> Recalled:
+def build_recalled(snapshot: DebateSnapshot, room: int) -> Recalled:
     """What a debate concluded, without what it hides from clients. `room`: bytes of its texts together."""
-    debate, last = snapshot.debate, snapshot.entries[-1]
+    debate, head = snapshot.debate, snapshot.entries[-1]
     verdict = build_verdict(debate)
     texts = {
         "question": debate.setup.question,
@@ -319,60 +318,79 @@ def build_recalled(snapshot: "DebateSnapshot", room: int) -> Recalled:
         "dissent": " ".join(verdict.dissent[:1]),
         "settled": f"{WRONG} {verdict.settled}" if is_wrong(debate) else verdict.settled,
     }
-    cut = {
+    short_texts = {
         name: shorten_to_bytes(clean_line(text), room // ROOM_SHARES[name]) for name, text in texts.items()
     }
-    left = room - sum(len(text.encode()) for text in cut.values())
+    room_left = room - sum(len(text.encode()) for text in short_texts.values())
     finding = verdict.verdict if is_visible(debate, "judges") else ""
     return Recalled(
         debate_id=snapshot.id,
-        head=last.hash,
-        at=last.at,
+        head=head.hash,
+        at=head.at,
         outcome=verdict.outcome,
-        finding=shorten_to_bytes(clean_line(finding), left),
+        finding=shorten_to_bytes(clean_line(finding), room_left),
+        recorded_elsewhere=not snapshot.provenance.recorded_here,
+        signed_by="" if snapshot.provenance.recorded_here else snapshot.provenance.signed_by,
         used_retracted=used_retracted(debate),
-        **cut,
+        **short_texts,
     )
 
 
-async def withdraw(store: "DebateStore", debate_id: str, cause: Withdrawal) -> None:
+async def record_and_withdraw(
+    store: DebateStore, snapshot: DebateSnapshot, events: Sequence[Event], actor: str
+) -> DebateSnapshot:
+    """As `DebateStore.record`. If the events take a debate back, the debates that recalled it are told.
+
+    They are told before it is recorded, since this process may die; and again after it, because others may have been
+    opened meanwhile.
+    """
+    retracts = any(isinstance(event, Tagged) and is_retracted(event.tags) for event in events)
+    if retracts:
+        await withdraw(store, snapshot.id, "retracted")
+    later_snapshot = await store.record(snapshot, events, actor)
+    if retracts:
+        await withdraw(store, snapshot.id, "retracted")
+    return later_snapshot
+
+
+async def withdraw(store: DebateStore, debate_id: str, cause: Withdrawal) -> None:
     """Tell the debates that recalled this one that it is gone: in their record, ended or not.
 
     Those that cannot be read are left out. Raises StorageUnavailableError.
     """
-    before = 0
-    while listings := await store.find(debate_id, limit=USERS_AT_ONCE, before=before):
-        before = listings[-1].number
-        for listed in listings:
-            if debate_id in listed.details.get("recalled", ()):
+    cursor = 0
+    while listings := await store.find(debate_id, limit=USERS_AT_ONCE, before=cursor):
+        cursor = listings[-1].number
+        for listing in listings:
+            if debate_id in listing.details.get("recalled", ()):
                 with suppress(DebateNotFoundError, StorageUnavailableError):
-                    await record_withdrawal(await store.load(listed.stream), store, debate_id, cause)
+                    await record_withdrawal(await store.load(listing.stream), store, debate_id, cause)
 
 
-async def withdraw_gone(snapshot: "DebateSnapshot", store: "DebateStore") -> "DebateSnapshot":
+async def withdraw_gone(snapshot: DebateSnapshot, store: DebateStore) -> DebateSnapshot:
     """The debate that was opened just now, told which of those that it recalled have gone meanwhile.
 
     `withdraw` did not find it then.
     """
     memory = snapshot.debate.setup.memory
-    for one in memory.in_force if memory else ():
+    for earlier in memory.in_force if memory else ():
         with suppress(DebateNotFoundError, StorageUnavailableError):  # it may be in another database
             try:
-                recalled = await store.load(one.debate_id)
+                earlier_snapshot = await store.load(earlier.debate_id)
             except DebateDeletedError:
-                snapshot = await record_withdrawal(snapshot, store, one.debate_id, "deleted")
+                snapshot = await record_withdrawal(snapshot, store, earlier.debate_id, "deleted")
             else:
-                if is_retracted(recalled.debate.tags):
-                    snapshot = await record_withdrawal(snapshot, store, one.debate_id, "retracted")
+                if is_retracted(earlier_snapshot.debate.tags):
+                    snapshot = await record_withdrawal(snapshot, store, earlier.debate_id, "retracted")
     return snapshot
 
 
 async def record_withdrawal(
-    snapshot: "DebateSnapshot", store: "DebateStore", debate_id: str, cause: Withdrawal
-) -> "DebateSnapshot":
-    withdrawn = EarlierWithdrawn(debate_id=debate_id, cause=cause)
+    snapshot: DebateSnapshot, store: DebateStore, debate_id: str, cause: Withdrawal
+) -> DebateSnapshot:
+    event = EarlierWithdrawn(debate_id=debate_id, cause=cause)
     while (memory := snapshot.debate.setup.memory) and debate_id in {
-        one.debate_id for one in memory.in_force
+        earlier.debate_id for earlier in memory.in_force
     }:
-        snapshot = await store.record(snapshot, (withdrawn,))  # again, where another writer was first
+        snapshot = await store.record(snapshot, (event,))  # again, where another writer was first
     return snapshot

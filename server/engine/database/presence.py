@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from server.engine.database.errors import DatabaseLostError, translate_storage_errors
-from storage.contract.journal import Journal
+from storage.storage import Storage
 
 WATCH_INTERVAL = 0.5  # seconds
 
@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 
 class DatabasePresence:
-    def __init__(self, journal: Journal, stop_runs: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, storage: Storage, stop_runs: Callable[[], Awaitable[None]]) -> None:
         """`stop_runs`: awaited before another database is used, so that nothing of the old one gets into it."""
         self.loss: DatabaseLostError | None = None
         self.loss_listeners: list[Callable[[], None]] = []
         self.return_listeners: list[Callable[[], None]] = []
         self.reopening_listeners: list[Callable[[], None]] = []  # called when another database is used
-        self._journal = journal
+        self._storage = storage
         self._stop_runs = stop_runs
         self._was_told = False
         self._lock = anyio.Lock()
@@ -41,7 +41,7 @@ class DatabasePresence:
     def look(self) -> None:
         try:
             with translate_storage_errors():
-                self._journal.check_presence()
+                self._storage.check_presence()
         except DatabaseLostError as error:
             self._note(error)
         else:
@@ -67,7 +67,7 @@ class DatabasePresence:
             if not self._was_told:  # it is back, or another request has done it
                 return
             with translate_storage_errors():
-                is_another = await self._journal.reopen(self._stop_runs)
+                is_another = await self._storage.reopen(self._stop_runs)
             logger.warning("The debates' database was opened anew.")
             self._forget_loss()
             for reopened in self.reopening_listeners if is_another else ():

@@ -30,8 +30,8 @@ class RecentDebates(Generic[Stored]):
             self.forget(next(iter(self._by_id)))
 
     def forget(self, debate_id: str) -> None:
-        if known := self._by_id.pop(debate_id, None):
-            self.entries -= len(known.entries)
+        if snapshot := self._by_id.pop(debate_id, None):
+            self.entries -= len(snapshot.entries)
 
     def clear(self) -> None:
         self._by_id.clear()

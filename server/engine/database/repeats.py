@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from server.debate.commands.requests import DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import AnswerEvent, Recorded
@@ -27,7 +28,7 @@ from server.debate.rules.calls import pending_calls
 from server.debate.state.debate import Debate
 from server.redaction import MODEL_FIELDS, redact_model
 from storage.canonical import encode_json
-from storage.contract.streams import OpeningKey
+from storage.streams import OpeningKey
 
 REPEAT_WINDOW = timedelta(minutes=10)
 """How long after it was opened a debate is joined; one that is being run is joined later, too."""
@@ -47,7 +48,8 @@ OUTSIDE_IDENTITY = {"run", "wait_seconds", "again"}
 
 def dump_arguments(request: BaseModel) -> dict[str, Any]:
     """What makes a request identical to another: its arguments with the defaults filled in."""
-    return request.model_dump(mode="json", exclude=OUTSIDE_IDENTITY)
+    arguments = request.model_dump(mode="json", exclude=OUTSIDE_IDENTITY)
+    return arguments | ({"format": request.chosen_format} if isinstance(request, DebateRequest) else {})
 
 
 Joins = bool | Literal["ever"]
@@ -62,9 +64,12 @@ class RequestIdentity:
     window: timedelta | None
 
 
-def build_identity(joins: Joins, **given: Any) -> RequestIdentity | None:
+def build_identity(joins: Joins, **arguments: Any) -> RequestIdentity | None:
     """What a request asks for; None where it joins nothing."""
-    data = {name: dump_arguments(one) if isinstance(one, BaseModel) else one for name, one in given.items()}
+    data = {
+        name: dump_arguments(value) if isinstance(value, BaseModel) else value
+        for name, value in arguments.items()
+    }
     return RequestIdentity(data, None if joins == "ever" else REPEAT_WINDOW) if joins else None
 
 
@@ -76,27 +81,29 @@ def find_repeated(
     Raises:
         InvalidRequestError: the id belongs to another request.
     """
-    made = [
+    repeats = [
         (entry, entry.event)
         for entry in debate_entries
         if request.request_id
         and isinstance(entry.event, Steering)
         and entry.event.request_id == request.request_id
     ]
-    if not made:
+    if not repeats:
         return None
-    first, fact = made[0]
-    before = replay(entry.event for entry in debate_entries[: first.seq - 1])
-    age = datetime.fromisoformat(first.at) - datetime.fromisoformat(debate_entries[0].at)
-    recorded = find_action(fact).rebuild(fact)
+    first_entry, fact = repeats[0]
+    debate_before = replay(entry.event for entry in debate_entries[: first_entry.seq - 1])
+    age = datetime.fromisoformat(first_entry.at) - datetime.fromisoformat(debate_entries[0].at)
+    recorded_request = find_action(fact).rebuild(fact)
     elapsed = ElapsedTime(age.total_seconds())
-    request = replace(request, elapsed=elapsed, price=recorded.price, window=recorded.window)
+    request = replace(request, elapsed=elapsed, price=recorded_request.price, window=recorded_request.window)
     with suppress(InvalidRequestError):
-        again = build_intervention(before, action, request)
-        if [redact_model(event, MODEL_FIELDS) for event in again.events] == [event for _, event in made]:
-            return Intervention((), again.effect)
+        intervention = build_intervention(debate_before, action, request)
+        if [redact_model(event, MODEL_FIELDS) for event in intervention.events] == [
+            event for _, event in repeats
+        ]:
+            return Intervention((), intervention.effect)
     raise InvalidRequestError(
-        f"request_id={request.request_id!r} belongs to another intervention, entry {first.seq} of this debate. "
+        f"request_id={request.request_id!r} belongs to another intervention, entry {first_entry.seq} of this debate. "
         "Pass a new one, or repeat that call as it was."
     )
 
@@ -116,24 +123,24 @@ def find_repeated_turn(
         for seq, answer in answers
         if answer.usage.model in WRITTEN and normalize_name(answer.seat) == normalize_name(speaker)
     )
-    seq, last = next(own, (0, None))
-    if last is None or last in debate.superseded:
+    seq, previous = next(own, (0, None))
+    if previous is None or previous in debate.superseded:
         return None
     try:
-        before = replay(entry.event for entry in entries[: seq - 1])
-        again = build_submission(before, speaker, text, last.usage.author)
+        debate_before = replay(entry.event for entry in entries[: seq - 1])
+        submission = build_submission(debate_before, speaker, text, previous.usage.author)
     except InvalidRequestError:
         return None
-    if redact_model(again, MODEL_FIELDS) != last:
+    if redact_model(submission, MODEL_FIELDS) != previous:
         return None
-    told = f"{last.seat} has submitted this in round {last.round}: it is recorded once."
-    if any(call.seat == last.seat for call in pending_calls(debate)):
-        told += " Awaited now is another answer; where it is the same, say so in other words."
-    return Intervention((), told)
+    effect = f"{previous.seat} has submitted this in round {previous.round}: it is recorded once."
+    if any(call.seat == previous.seat for call in pending_calls(debate)):
+        effect += " Awaited now is another answer; where it is the same, say so in other words."
+    return Intervention((), effect)
 
 
 def build_opening_key(owner: str, actor: str, identity: RequestIdentity, now: datetime) -> OpeningKey:
     """The key of what this actor asks for at this time, for debates of this owner."""
     digest = sha256(encode_json({"owner": owner, "actor": actor, "asked": dict(identity.data)})).hexdigest()
-    since = (now - identity.window).isoformat(timespec="milliseconds") if identity.window else ""
-    return OpeningKey(digest, since.replace("+00:00", "Z"))
+    start = (now - identity.window).isoformat(timespec="milliseconds") if identity.window else ""
+    return OpeningKey(digest, start.replace("+00:00", "Z"))

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from server.debate.facts.events import Event, Recorded, load
+from server.debate.facts.events import Event, Recorded
+from server.debate.machine.kinds import load
 from server.debate.views.state import StoredDebate
 from server.engine.database.daily_budget import DaySum
-from storage.contract import LOCAL_OWNER
-from storage.contract.streams import Entry
+from server.signing import Origin
+from storage import LOCAL_OWNER
+from storage.streams import Entry
 
 ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -19,7 +21,7 @@ class DebateSnapshot(StoredDebate):
     """A stored debate as this process knows it."""
 
     days: Mapping[str, DaySum] = field(default_factory=dict)  # what its entries took, by day
-    is_foreign: bool = False  # its last entry was not recorded by this installation
+    is_foreign: bool = False  # others recorded it, and nobody here goes on with it
     owner: str = LOCAL_OWNER  # whose it is
     ledger: str = ""  # the ledger that its judgments are in; "" for none
 
@@ -31,6 +33,12 @@ class DebateSnapshot(StoredDebate):
     @property
     def is_own(self) -> bool:
         return not self.is_foreign
+
+    @property
+    def origin(self) -> Origin:
+        """What its seal tells, or is to tell."""
+        provenance = self.provenance
+        return Origin(provenance.entries_elsewhere, provenance.adopted, self.is_foreign)
 
     def ends_with(self, event: Event) -> bool:
         """Whether this very object was recorded last, and not an event that another writer recorded."""

@@ -4,7 +4,7 @@ Everything in memory is a `DebateSnapshot`: a debate with the entries it was rep
 changes; recording returns the next one. Errors of the journal leave here as `StorageUnavailableError`.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,10 +12,9 @@ from functools import partial
 
 import anyio
 
+from server.debate.facts.answers import Usage
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Recorded, Resumed
-from server.debate.facts.interventions import Tagged
-from server.debate.facts.setup.opened import Opened
 from server.debate.machine.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.views.provenance import RECORDED_HERE, Provenance
@@ -26,18 +25,16 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.ledger import add_ledger
-from server.engine.database.memory import Embed, add_memory, is_retracted, withdraw, withdraw_gone
-from server.engine.database.origins import RECEIPT, find_provenance, get_origin, read_origin
+from server.engine.database.origins import RECEIPT, find_provenance, read_origin
 from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import RequestIdentity, TwinError, build_opening_key
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id, format_time, parse_entry
 from server.engine.database.summaries import build_stream_summary, build_whole_summary
 from server.signing import OWN, Origin, Signer
-from storage.contract import LOCAL_OWNER
-from storage.contract.errors import ConflictError, DeletedStreamError, KeyTakenError, StorageError
-from storage.contract.journal import Journal
-from storage.contract.streams import (
+from storage import LOCAL_OWNER
+from storage.errors import ConflictError, DeletedStreamError, KeyTakenError, StorageError
+from storage.storage import Storage
+from storage.streams import (
     ALL_STREAMS,
     Entry,
     OpeningKey,
@@ -52,6 +49,10 @@ from storage.contract.streams import (
 MAX_OPENING = 4  # debates that are opened at once: more would queue for the database before other requests
 SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
 
+Vectors = Sequence[Sequence[float]]
+Embed = Callable[[Sequence[str], str], Awaitable[tuple[Vectors, Usage | None]]]
+"""The vectors of texts of an owner ("": of all), () where they cannot be had, and what that took."""
+
 OnCommit = Callable[[DebateSnapshot], None]
 """Called with each new state of a debate. Must not raise or block."""
 
@@ -62,17 +63,19 @@ class DebateStore:
 
     Events that do not make a debate raise IllegalEvent, a bug of ours; nothing is written then.
 
-    `owner`: whose debates it knows. To each owner it is as if there were no others: what is said of the debate of
-    another is what is said of an id that never was. None: of all.
+    `owner`: whose debates it knows; None: of all. A debate of another owner counts as an id that never existed, and
+    gets the same error.
     """
 
-    journal: Journal
+    storage: Storage
     clock: Callable[[], datetime]
     signer: Signer | None = None  # without one nothing is sealed, and no debate counts as foreign
     listeners: list[OnCommit] = field(default_factory=list)
     recent: RecentDebates[DebateSnapshot] = field(default_factory=RecentDebates)
-    opening: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(MAX_OPENING))
     owner: str | None = None
+    opening: anyio.Semaphore = field(
+        default_factory=lambda: anyio.Semaphore(MAX_OPENING)
+    )  # see `open_debate`
     embed: Embed | None = None  # compares questions by meaning
     cache: DatabaseCache | None = None  # of answers
 
@@ -89,7 +92,7 @@ class DebateStore:
         debate_id: str = "",
         made_from: DebateSnapshot | None = None,
     ) -> DebateSnapshot:
-        """Record a new debate, by default under a new id; a fork begins with the events it inherits.
+        """Record a new debate, by default under a new id. `open_debate` adds first what memory and ledger know.
 
         `identity`: the request for it, if repeats of it are to find this debate. `made_from`: what it is a fork or a
         mirror of; what others recorded in that one, they recorded in this one, too.
@@ -98,30 +101,24 @@ class DebateStore:
             TwinError: the request is a repeat.
             ConflictError: there is a debate under this id.
         """
-        setup, *inherited = events
-        assert isinstance(setup, Opened)
         debate_id = debate_id or build_debate_id()
         owner = self.owner or (made_from.owner if made_from else LOCAL_OWNER)
         key = build_opening_key(owner, actor, identity, self.clock()) if identity else None
-        setup = await add_memory(setup, self.of(owner))
-        async with self.opening:
-            events = (await add_ledger(setup, self.journal, self.name_ledger(owner)), *inherited)
-            provenance = made_from.provenance if made_from else RECORDED_HERE
-            if not provenance.recorded_here:
-                provenance = Provenance(
-                    recorded_here=False, adopted=provenance.adopted, entries_elsewhere=len(events)
-                )
-            opened = self.use_ledger(DebateSnapshot(debate_id, replay(events), (), provenance, owner=owner))
-            try:
-                opened = await self.append(opened, events, actor, key)
-            except KeyTakenError as error:
-                raise TwinError(error.stream) from None
-        return await withdraw_gone(opened, self.of(owner))
+        provenance = made_from.provenance if made_from else RECORDED_HERE
+        if not provenance.recorded_here:
+            provenance = Provenance(
+                recorded_here=False, adopted=provenance.adopted, entries_elsewhere=len(events)
+            )
+        snapshot = self.use_ledger(DebateSnapshot(debate_id, replay(events), (), provenance, owner=owner))
+        try:
+            return await self.append(snapshot, events, actor, key)
+        except KeyTakenError as error:
+            raise TwinError(error.stream) from None
 
     def check_presence(self) -> None:
         """Raise DatabaseLostError if the database is gone, or another is in its place."""
         with translate_storage_errors():
-            self.journal.check_presence()
+            self.storage.check_presence()
 
     async def load(self, debate_id: str) -> DebateSnapshot:
         """The debate as it is stored: read, its hash chain checked, unless it is known up to its last entry.
@@ -131,65 +128,66 @@ class DebateStore:
             DebateDeletedError: nothing any more.
         """
         head = await self.find_head(debate_id)
-        known = self._find_recent(debate_id, head) or await self._read(debate_id, head.owner)
-        self.recent.keep(known)
-        return known
+        snapshot = self._find_recent(debate_id, head) or await self._read(debate_id, head.owner)
+        self.recent.keep(snapshot)
+        return snapshot
 
     def _find_recent(self, debate_id: str, head: StreamHead) -> DebateSnapshot | None:
         """The debate as it is known, if that is up to this head."""
-        known = self.recent.find(debate_id)
-        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head[:2]:
+        snapshot = self.recent.find(debate_id)
+        if snapshot is None or (snapshot.entries[-1].seq, snapshot.entries[-1].hash) != head[:2]:
             return None
-        origin = None if known.is_foreign else get_origin(known.provenance)
-        return known if origin == self.read_origin(debate_id, head) else None
+        return snapshot if snapshot.origin == self.read_origin(debate_id, head) else None
 
     async def load_many(self, debate_ids: Collection[str]) -> dict[str, DebateSnapshot]:
         """As `load` of each, in two statements. Those that are not there, or cannot be read, are left out."""
         heads = await self.find_heads(debate_ids)
         recent = {name: self._find_recent(name, head) for name, head in heads.items()}
-        loaded = {name: known for name, known in recent.items() if known}
+        snapshots = {name: known_snapshot for name, known_snapshot in recent.items() if known_snapshot}
         with translate_storage_errors():
-            read = await self.journal.read_many(heads.keys() - loaded.keys())
-            foreign = [name for name in read if self.read_origin(name, heads[name]) != OWN]
-            receipts = await self.journal.find_texts(foreign, RECEIPT) if foreign else {}
-        for name, found in read.items():
-            if isinstance(found, StorageError):
+            records = await self.storage.journal.read_many(heads.keys() - snapshots.keys())
+            foreign = [name for name in records if self.read_origin(name, heads[name]) != OWN]
+            receipts = await self.storage.texts.find_many(foreign, RECEIPT) if foreign else {}
+        for name, record in records.items():
+            if isinstance(record, StorageError):
                 continue
             with suppress(StorageUnavailableError):
-                loaded[name] = self.build_snapshot(name, *found, heads[name].owner, receipts.get(name, ""))
-        for snapshot in loaded.values():
+                snapshots[name] = self.build_snapshot(
+                    name, *record, heads[name].owner, receipts.get(name, "")
+                )
+        for snapshot in snapshots.values():
             self.recent.keep(snapshot)
-        return loaded
+        return snapshots
 
     async def find_heads(self, debate_ids: Collection[str]) -> dict[str, StreamHead]:
         """The ends of debates, in one statement. Those that are not there are left out."""
         with translate_storage_errors():
-            heads = await self.journal.heads(debate_ids)
+            heads = await self.storage.journal.heads(debate_ids)
         return {name: head for name, head in heads.items() if self.owner in (None, head.owner)}
 
     async def find_family(self, snapshot: DebateSnapshot) -> list[Relative]:
         """All that a debate is related to by forks, newest first, and itself, as far as they are here."""
         root = snapshot.debate.setup.forked_root or snapshot.id
         with translate_storage_errors():
-            return await self.journal.find_family(root, owner=self.owner)
+            return await self.storage.lists.find_family(root, owner=self.owner)
 
     async def find_head(self, debate_id: str) -> StreamHead:
         """The end of a debate, deleted ones included. Raises DebateNotFoundError for that of another owner."""
         with translate_storage_errors():
-            head = await self.journal.head(debate_id)
+            head = await self.storage.journal.head(debate_id)
             if self.owner in (None, head.owner):
                 return head
-            # Of an id that never was the same is asked, so that not even the time tells one from the other.
-            owners = await self.journal.find_owners([debate_id])
+            # The same query runs for an id that never existed: not even the time tells a stranger which it was.
+            owners = await self.storage.lists.find_owners([debate_id])
         if owners.get(debate_id) != self.owner:
             raise DebateNotFoundError(debate_id)
         return head
 
     async def load_past(self, debate_id: str, version: int) -> DebateSnapshot:
         """The debate with so many entries or more. Entries do not change: what is known of them is good enough."""
-        known = self.recent.find(debate_id)
-        is_enough = known and known.debate.version >= version and self.owner in (None, known.owner)
-        return known if known and is_enough else await self.load(debate_id)
+        snapshot = self.recent.find(debate_id)
+        is_enough = snapshot and snapshot.debate.version >= version and self.owner in (None, snapshot.owner)
+        return snapshot if snapshot and is_enough else await self.load(debate_id)
 
     async def read(self, debate_id: str) -> DebateSnapshot:
         """As `load`, always from the journal."""
@@ -198,48 +196,46 @@ class DebateStore:
     async def _read(self, debate_id: str, owner: str) -> DebateSnapshot:
         with translate_storage_errors():
             try:
-                entries, seal = await self.journal.read_sealed(debate_id)
+                entries, seal = await self.storage.journal.read_sealed(debate_id)
             except DeletedStreamError:
                 self.recent.forget(debate_id)
                 raise
             head = StreamHead(entries[-1].seq, entries[-1].hash, owner, seal) if entries else StreamHead()
             is_own = not entries or self.read_origin(debate_id, head) == OWN
-            receipt = "" if is_own else await self.journal.find_text(debate_id, RECEIPT)
+            receipt = "" if is_own else await self.storage.texts.find(debate_id, RECEIPT)
         return self.build_snapshot(debate_id, entries, seal, owner, receipt)
 
-    async def read_entries(self, snapshot: DebateSnapshot) -> list[Entry]:
-        """Its entries as they are stored: a later release writes more fields, and the hashes cover them."""
-        with translate_storage_errors():
-            return (await self.journal.read(snapshot.id))[: snapshot.debate.version]
+    async def read_entries(self, *snapshots: DebateSnapshot) -> dict[str, list[Entry]]:
+        """Their entries as they are stored, by id: a later release writes more fields, and the hashes cover them.
 
-    async def read_many_entries(self, snapshots: Sequence[DebateSnapshot]) -> dict[str, list[Entry]]:
-        """As `read_entries` of each, in one statement. Raises as `load` where one was deleted meanwhile."""
+        In one statement. Raises as `load` where one was deleted meanwhile.
+        """
         entries = {}
         with translate_storage_errors():
-            read = await self.journal.read_many([snapshot.id for snapshot in snapshots])
+            records = await self.storage.journal.read_many([snapshot.id for snapshot in snapshots])
             for snapshot in snapshots:
-                found = read.get(snapshot.id, ([], ""))
-                if isinstance(found, StorageError):
-                    raise found
-                entries[snapshot.id] = found[0][: snapshot.debate.version]
+                record = records.get(snapshot.id, ([], ""))
+                if isinstance(record, StorageError):
+                    raise record
+                entries[snapshot.id] = record[0][: snapshot.debate.version]
         return entries
 
     async def find_texts(self, snapshots: Sequence[DebateSnapshot], name: str) -> Mapping[str, str]:
         """The texts that are kept beside debates under this name, in one statement."""
         with translate_storage_errors():
-            return await self.journal.find_texts([snapshot.id for snapshot in snapshots], name)
+            return await self.storage.texts.find_many([snapshot.id for snapshot in snapshots], name)
 
     async def find_text(self, debate_id: str, name: str) -> str:
         """The text that was kept beside a debate under this name; "" for none."""
         await self.find_head(debate_id)
         with translate_storage_errors():
-            return await self.journal.find_text(debate_id, name)
+            return await self.storage.texts.find(debate_id, name)
 
     async def keep_text(self, debate_id: str, name: str, text: str) -> str:
         """Keep a text beside a debate, unless one is kept. Returns the one that is; "" without such a debate."""
         await self.find_head(debate_id)
         with translate_storage_errors():
-            return await self.journal.keep_text(debate_id, name, text)
+            return await self.storage.texts.keep(debate_id, name, text)
 
     def build_snapshot(
         self, debate_id: str, entries: Sequence[Entry], seal: str, owner: str, receipt: str = ""
@@ -254,17 +250,16 @@ class DebateStore:
             head = StreamHead(history[-1].seq, history[-1].hash, owner, seal)
             origin = self.read_origin(debate_id, head)
             provenance = find_provenance(self.signer, debate_id, history, origin, receipt)
-            found = DebateSnapshot(debate_id, debate, history, provenance, days, origin is None, owner)
-            return self.use_ledger(found)
+            snapshot = DebateSnapshot(debate_id, debate, history, provenance, days, origin.foreign, owner)
+            return self.use_ledger(snapshot)
 
-    def read_origin(self, debate_id: str, head: StreamHead) -> Origin | None:
+    def read_origin(self, debate_id: str, head: StreamHead) -> Origin:
         """What the seal of a head tells of it."""
         return read_origin(self.signer, debate_id, head)
 
     def counts(self, listing: StreamListing) -> bool:
         """Whether memory and ledger use a debate: this installation recorded it, or has adopted it."""
-        origin = self.read_origin(listing.stream, listing.head)
-        return origin is not None and origin.counts
+        return self.read_origin(listing.stream, listing.head).counts
 
     def name_ledger(self, owner: str = LOCAL_OWNER) -> str:
         """The name of an owner's ledger, as the database has it."""
@@ -285,28 +280,28 @@ class DebateStore:
     async def find(
         self, query: str = "", only: StreamFilter = ALL_STREAMS, *, before: int = 0, limit: int = 20
     ) -> list[StreamListing]:
-        """Rows of lists and searches, newest first, as of `Journal.find`."""
+        """Rows of lists and searches, newest first, as of `Lists.find`."""
         with translate_storage_errors():
-            return await self.journal.find(query, only, before=before, limit=limit, owner=self.owner)
+            return await self.storage.lists.find(query, only, before=before, limit=limit, owner=self.owner)
 
     async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
         """Ids that begin so, in order of the alphabet."""
         with translate_storage_errors():
-            return await self.journal.find_by_prefix(prefix, limit=limit, owner=self.owner)
+            return await self.storage.lists.find_by_prefix(prefix, limit=limit, owner=self.owner)
 
     async def find_changes(self, position: int) -> tuple[int, list[str]]:
         """(position, ids of debates written to since), by any process; -1 only asks for the position."""
         with translate_storage_errors():
-            position, debate_ids = await self.journal.find_changes(position)
+            position, debate_ids = await self.storage.journal.find_changes(position)
             if self.owner is None or not debate_ids:
                 return position, debate_ids
-            owners = await self.journal.find_owners(debate_ids)
+            owners = await self.storage.lists.find_owners(debate_ids)
         return position, [debate_id for debate_id in debate_ids if owners.get(debate_id) == self.owner]
 
     async def find_owners(self, debate_ids: Collection[str]) -> Mapping[str, str]:
         """Whose each of these is, or was before it was deleted."""
         with translate_storage_errors():
-            return await self.journal.find_owners(debate_ids)
+            return await self.storage.lists.find_owners(debate_ids)
 
     def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
         """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""
@@ -325,9 +320,9 @@ class DebateStore:
         The seal says how much of it others recorded.
         """
         snapshot = await self.load(debate_id)
-        if not snapshot.is_foreign or self.journal.is_read_only:
+        if not snapshot.is_foreign or self.storage.is_read_only:
             return snapshot
-        await self._seal(snapshot, get_origin(snapshot.provenance))
+        await self._seal(snapshot, snapshot.origin._replace(foreign=False))
         return self.publish(await self.load(debate_id))
 
     async def adopt(self, debate_id: str) -> DebateSnapshot:
@@ -338,22 +333,24 @@ class DebateStore:
         """
         snapshot = await self.load(debate_id)
         await self._seal(snapshot, Origin(snapshot.provenance.entries_elsewhere, adopted=True))
-        adopted = await self.load(debate_id)
+        snapshot_after = await self.load(debate_id)
         with translate_storage_errors():
-            await self.journal.rewrite_summary(
-                debate_id, adopted.debate.version, build_whole_summary(adopted)
+            await self.storage.summaries.rewrite(
+                debate_id, snapshot_after.debate.version, build_whole_summary(snapshot_after)
             )
-        return self.publish(adopted)
+        return self.publish(snapshot_after)
 
     async def _seal(self, snapshot: DebateSnapshot, origin: Origin) -> None:
-        last = snapshot.entries[-1]
+        head = snapshot.entries[-1]
         with translate_storage_errors():
-            await self.journal.set_seal(snapshot.id, last.seq, self.compute_seal(snapshot.id, last, origin))
+            await self.storage.journal.seal(
+                snapshot.id, head.seq, self.compute_seal(snapshot.id, head, origin)
+            )
 
     async def refresh(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """The latest state, published if another process has written. Cheap when nothing has changed."""
         with translate_storage_errors():
-            head = await self.journal.head(snapshot.id)
+            head = await self.storage.journal.head(snapshot.id)
         if head.seq == snapshot.debate.version:
             return snapshot
         return self.publish(await self.load(snapshot.id))
@@ -364,76 +361,65 @@ class DebateStore:
         events: Sequence[Event],
         actor: str = SYSTEM_ACTOR,
         *,
-        reached: Debate | None = None,
+        debate_after: Debate | None = None,
         reserved: Reservation | None = None,
     ) -> DebateSnapshot:
         """Check events by replaying them, then append them. `reserved`: as in `Journal.append`.
 
-        `reached`: what replaying them led to, where that was done already. After a conflict with another writer nothing
-        was recorded, and the state they wrote is returned.
+        `debate_after`: what replaying them led to, where that was done already. After a conflict with another writer
+        nothing was recorded, and the state that they wrote is returned.
         """
-        after = replace(snapshot, debate=reached or replay(events, snapshot.debate))
+        next_snapshot = replace(snapshot, debate=debate_after or replay(events, snapshot.debate))
         try:
-            return await self.append(after, events, actor, reserved=reserved)
+            return await self.append(next_snapshot, events, actor, reserved=reserved)
         except ConflictError:
             return self.publish(await self.load(snapshot.id))
 
     async def append(
         self,
-        reached: DebateSnapshot,
+        snapshot: DebateSnapshot,
         events: Sequence[Event],
         actor: str,
         key: OpeningKey | None = None,
         reserved: Reservation | None = None,
     ) -> DebateSnapshot:
         """Write the events that lead to this state. Raises ConflictError."""
-        history = reached.entries
+        history = snapshot.entries
         at = format_time(self.clock())
         if history:
             at = max(at, history[-1].at)  # clocks are set back, and differ between servers
-        retracts = any(isinstance(event, Tagged) and is_retracted(event.tags) for event in events)
-        if retracts:  # before, so that nobody goes untold where this process dies
-            await withdraw(self, reached.id, "retracted")
-        unsaved = [Recorded(0, at, actor, "", event) for event in events]
-        days = add_spending(reached.days, unsaved, reached.debate)
+        new_entries = [Recorded(0, at, actor, "", event) for event in events]
+        days = add_spending(snapshot.days, new_entries, snapshot.debate)
         with translate_storage_errors():
-            entries = await self.journal.append(
-                reached.id,
+            entries = await self.storage.journal.append(
+                snapshot.id,
                 after=len(history),
                 at=at,
                 actor=actor,
                 bodies=[event.model_dump(mode="json") for event in events],
                 summary=build_stream_summary(
-                    reached.debate, events, (*history, *unsaved), days, reached.owner, reached.ledger
+                    snapshot.debate, events, (*history, *new_entries), days, snapshot.owner, snapshot.ledger
                 ),
                 key=key,
                 reserved=reserved,
-                seal=self._build_seal(reached),
+                seal=self._build_seal(snapshot),
             )
-        saved = (
+        recorded_entries = (
             Recorded(entry.seq, at, actor, entry.hash, event)
             for entry, event in zip(entries, events, strict=True)
         )
-        appended = self.publish(self._describe(replace(reached, entries=(*history, *saved), days=days)))
-        if retracts:  # and those that were opened meanwhile
-            await withdraw(self, reached.id, "retracted")
-        return appended
+        return self.publish(
+            self._describe(replace(snapshot, entries=(*history, *recorded_entries), days=days))
+        )
 
-    def _build_seal(self, reached: DebateSnapshot) -> Seal | None:
-        if self.signer is None or reached.is_foreign:
-            return None
-        return partial(self.signer.seal, origin=get_origin(reached.provenance))
+    def _build_seal(self, snapshot: DebateSnapshot) -> Seal | None:
+        return partial(self.signer.seal, origin=snapshot.origin) if self.signer else None
 
     def _describe(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """The debate with what its new entries change in who recorded it."""
-        known, entries = snapshot.provenance, snapshot.entries
-        if snapshot.is_foreign:
-            count = len(entries)
-            provenance = known.model_copy(update={"recorded_here": False, "entries_elsewhere": count})
-        elif snapshot.debate.ended and not known.signed_by:
-            provenance = find_provenance(self.signer, snapshot.id, entries, get_origin(known), "")
-        else:
+        if not snapshot.debate.ended or snapshot.provenance.signed_by:
             return snapshot
+        provenance = find_provenance(self.signer, snapshot.id, snapshot.entries, snapshot.origin, "")
         return replace(snapshot, provenance=provenance)
 
     async def restore(
@@ -446,32 +432,30 @@ class DebateStore:
         They spend nothing here, and nothing runs because of them. The debate belongs to whose store this is. Raises as
         `Journal.restore` and `Journal.read`, and InvalidRequestError where it is here as another's.
         """
-        head = await self.journal.head(debate_id)
+        head = await self.storage.journal.head(debate_id)
         owner = self.owner or head.owner or LOCAL_OWNER
         require(
             head.owner in ("", owner), f"Debate {debate_id} is here already, and belongs to another owner."
         )
-        own = await self.journal.read(debate_id)
+        stored_entries = await self.storage.journal.read(debate_id)
         history = [
-            *map(parse_entry, own),
-            *(replace(parse_entry(e), restored=True) for e in entries[len(own) :]),
+            *map(parse_entry, stored_entries),
+            *(replace(parse_entry(e), restored=True) for e in entries[len(stored_entries) :]),
         ]
         days = add_spending({}, history, debate)
         summary = build_stream_summary(debate, [entry.event for entry in history], history, days, owner)
-        added = await self.journal.restore(debate_id, entries, summary)
+        new_count = await self.storage.journal.restore(debate_id, entries, summary)
         if receipt:
-            await self.journal.keep_text(debate_id, RECEIPT, receipt)
+            await self.storage.texts.keep(debate_id, RECEIPT, receipt)
             self.recent.forget(debate_id)  # who signed it
         snapshot = await self.load(debate_id)
-        if added and is_retracted(snapshot.debate.tags):
-            await withdraw(self.of(owner), debate_id, "retracted")
-        return (self.publish(snapshot) if added else snapshot), added
+        return (self.publish(snapshot) if new_count else snapshot), new_count
 
     async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """Resume a debate that was paused until a time that has passed, if it can be recorded."""
-        if snapshot.is_foreign or self.journal.is_read_only:
+        if snapshot.is_foreign or self.storage.is_read_only:
             return snapshot
-        while (paused := snapshot.debate.paused) and "" < paused.until <= format_time(self.clock()):
+        while (pause := snapshot.debate.paused) and "" < pause.until <= format_time(self.clock()):
             snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))
         return snapshot
 

@@ -2,10 +2,33 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import assert_never
 
-from server.debate.facts.events import Ended, Event, PhaseEntered, PositionsFramed, Recorded, Spoke
-from server.debate.facts.interventions import PositionsRevised, Tagged, TurnRetracted, Untagged
+from server.debate.facts.answers import DefaultPlanUsed, HandedOff, PassageRead, SlotFact
+from server.debate.facts.beliefs import Agreed
+from server.debate.facts.earlier import EarlierWithdrawn
+from server.debate.facts.escalation import EscalationFact
+from server.debate.facts.events import (
+    BallotEvent,
+    BlockEnded,
+    CodeEvent,
+    Concluded,
+    Ended,
+    Event,
+    Paused,
+    PhaseEntered,
+    PositionsFramed,
+    Recorded,
+    Resumed,
+    Spoke,
+)
+from server.debate.facts.interventions import (
+    InterventionFact,
+    PositionsRevised,
+    Tagged,
+    TurnRetracted,
+    Untagged,
+)
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_heading
 from server.debate.machine.decide import status
@@ -15,15 +38,29 @@ from server.debate.state.labels import name_sides
 from server.debate.state.seats import find_own_models
 from server.debate.views.names import name_event
 from server.debate.views.state import has_own_request
-from server.debate.views.verdict import find_made_position, winner_stance
+from server.debate.views.verdict import read_made_position, winner_stance
 from server.debate.views.visibility import has_callers_seat, is_visible, shows_seat
 from server.engine.database.daily_budget import DaySum
 from server.engine.database.ledger import build_debate_rows
-from storage.contract import LOCAL_OWNER
-from storage.contract.streams import StreamSummary
+from server.engine.database.snapshots import DebateSnapshot
+from storage import LOCAL_OWNER
+from storage.streams import StreamSummary
 
-if TYPE_CHECKING:
-    from server.engine.database.snapshots import DebateSnapshot
+Unsearched = (
+    CodeEvent
+    | BlockEnded
+    | DefaultPlanUsed
+    | HandedOff
+    | BallotEvent
+    | PassageRead
+    | Agreed
+    | EscalationFact
+    | EarlierWithdrawn
+    | Concluded
+    | Paused
+    | Resumed
+)
+"""What has no words that somebody searches for. Those of a verdict are found from the end on."""
 
 
 def build_stream_summary(
@@ -40,10 +77,10 @@ def build_stream_summary(
 
     With tags and turns that were taken away come the words of all entries: some of theirs may stand elsewhere, too.
     """
-    removed = {*list_removed_texts(debate, events)}
-    texts = [entry.event for entry in entries] if removed else events
+    removed_texts = {*list_removed_texts(debate, events)}
+    texts = [entry.event for entry in entries] if removed_texts else events
     price = Decimal(0)  # of an answer whose tokens were not counted
-    if any(spent.uncounted for spent in days.values()):
+    if any(day_sum.uncounted for day_sum in days.values()):
         price = compute_max_call_cost(debate, estimate_next_call(debate))
     return StreamSummary(
         title=debate.setup.question,
@@ -54,10 +91,10 @@ def build_stream_summary(
             "outcome": debate.verdict.outcome if debate.verdict else "",
             "winner": debate.verdict.winner if debate.verdict else "",
             "winner_stance": winner_stance(debate),
-            "position": format_heading(find_made_position(debate)),
+            "position": format_heading(read_made_position(debate)),
             "tags": list(debate.tags),
             "models": list(dict.fromkeys(find_own_models(debate).values())),
-            "cost_usd": f"{sum((spent.estimate(Decimal(0)).cost for spent in days.values()), Decimal(0)):f}",
+            "cost_usd": f"{sum((day_sum.estimate(Decimal(0)).cost for day_sum in days.values()), Decimal(0)):f}",
             "forked_from": debate.setup.forked_from,
             "forked_import": debate.setup.forked_import,
             "mirror_of": debate.setup.mirror_of,
@@ -68,8 +105,8 @@ def build_stream_summary(
             "paused_until": debate.paused.until if debate.paused else "",
         },
         search_text=build_search_text(debate, texts),
-        removed_text="\n".join(sorted(removed)),
-        spending={day: spent.estimate(price) for day, spent in days.items()},
+        removed_text="\n".join(sorted(removed_texts)),
+        spending={day: day_sum.estimate(price) for day, day_sum in days.items()},
         is_final=bool(debate.ended),
         judgments=build_debate_rows(debate, ledger),
         owner=owner,
@@ -78,7 +115,7 @@ def build_stream_summary(
     )
 
 
-def build_whole_summary(snapshot: "DebateSnapshot") -> StreamSummary:
+def build_whole_summary(snapshot: DebateSnapshot) -> StreamSummary:
     """The row of lists and searches with the words of all entries."""
     events = [entry.event for entry in snapshot.entries]
     return build_stream_summary(
@@ -86,7 +123,7 @@ def build_whole_summary(snapshot: "DebateSnapshot") -> StreamSummary:
     )
 
 
-def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:
+def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:  # noqa: C901  (a table of cases)
     """What the search index gets with events, without what is hidden from clients. `debate`: as it is after them.
 
     Turns come at once; where they may be hidden until the caller has answered, with the end of their round. Each
@@ -96,6 +133,8 @@ def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:
     parts: list[str] = []
     waits = has_callers_seat(debate)
     for event in new_events:
+        if isinstance(event, Unsearched):
+            continue
         match event:
             case Opened():  # the id of a debate finds its forks, its mirror, and those that recalled it
                 parts += [event.question, *list_held(debate, event.tags), event.forked_from, event.mirror_of]
@@ -106,16 +145,21 @@ def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:
             case Tagged():
                 parts += list_held(debate, event.tags)
             case PositionsRevised():
-                parts += [revised.stance for revised in event.stances]
-            case Spoke() if not waits:
-                parts += list_turn_texts(debate, [event])
-            case PhaseEntered() if waits and event.round > 1:
-                parts += list_turn_texts(debate, debate.round_events(event.round - 1))
+                parts += [revision.stance for revision in event.stances]
+            case Spoke():
+                parts += list_turn_texts(debate, () if waits else [event])
+            case PhaseEntered():
+                is_last_shown = waits and event.round > 1
+                parts += list_turn_texts(
+                    debate, debate.round_events(event.round - 1) if is_last_shown else ()
+                )
             case Ended():
                 parts += list_turn_texts(debate, debate.round_events(debate.round) if waits else ())
                 parts += list_result_texts(debate)
-            case _:  # nothing that lists of debates search for
+            case SlotFact() | InterventionFact():  # of what seats write, turns and the result are found
                 pass
+            case _:
+                assert_never(event)
     return "\n".join(parts)
 
 
@@ -124,9 +168,9 @@ def list_held(debate: Debate, tags: Iterable[str]) -> list[str]:
     return [tag for tag in tags if tag in debate.tags]
 
 
-def list_turn_texts(debate: Debate, said: Iterable[Event]) -> list[str]:
+def list_turn_texts(debate: Debate, events: Iterable[Event]) -> list[str]:
     """What is to be found of turns: nothing of those that are hidden or were retracted."""
-    turns = (turn for turn in said if isinstance(turn, Spoke) and shows_seat(debate, turn.seat))
+    turns = (turn for turn in events if isinstance(turn, Spoke) and shows_seat(debate, turn.seat))
     return [name_sides(debate, turn.text) for turn in turns if debate.is_active(turn)]
 
 
@@ -140,7 +184,7 @@ def list_removed_texts(debate: Debate, new_events: Sequence[Event]) -> Iterator[
 
 
 def list_result_texts(debate: Debate) -> list[str]:
-    verdict = debate.verdict
+    verdict = debate.verdict and name_event(debate, debate.verdict)
     parts = [verdict.verdict, verdict.reasoning] if verdict else []
     if debate.deliverable and is_visible(debate, "synthesizer"):
         parts.append(name_event(debate, debate.deliverable).text)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from hashlib import sha256
 from itertools import accumulate, cycle, islice
-from typing import Any, Literal, Self, TypeVar, cast, get_args
+from typing import Any, Literal, Self, TypeVar, assert_never, cast, get_args
 from urllib.parse import parse_qsl
 
 import anyio
@@ -32,7 +32,7 @@ _AMOUNTS = {
     "seed": (re.compile(r"[0-9]{1,10}"), "whole number", 2**31 - 1),
 }
 
-# Each with its detail and the number of attempts.
+# (cause, detail, number of attempts)
 FAILURES: tuple[tuple[FailureCause, str, int], ...] = (
     ("rate_limited", "the provider limits the rate of requests", 3),
     ("unavailable", "the provider is down", 3),
@@ -44,7 +44,7 @@ FAILURES: tuple[tuple[FailureCause, str, int], ...] = (
 
 
 class UnprintableError(Exception):
-    """An error whose text cannot be read."""
+    """An error that fails when it is converted to text."""
 
     def __str__(self) -> str:
         raise RuntimeError("this error has no text")
@@ -88,7 +88,7 @@ def build_text_replacer(text: str, *calls: FunctionCall) -> Callable[[Reply], Re
 _CONTROL_CHARACTERS = " \x00\x1b[2J\x07\u202e\ud800\r"
 _UNKNOWN_CALL = FunctionCall("no_such_function", '{"response": ')
 
-# By name, what is done to a reply.
+# Changes of a reply, by name.
 CORRUPTIONS: dict[str, Callable[[Reply], Reply]] = {
     "broken off": break_off,
     "wrong fields": build_text_replacer('{"answer": 42, "winner": ["?"], "margin": "lots", "to": null}'),
@@ -120,25 +120,26 @@ class Chaos:
     @classmethod
     def parse(cls, spec: str) -> Self:
         """The chaos of "failure=0.1,latency=0.2,seed=7". Raises InvalidRequestError."""
-        given: dict[str, str] = {}
+        values: dict[str, str] = {}
         for part in spec.split(","):
             name, sign, value = (piece.strip() for piece in part.partition("="))
             problem = f'each word once: "{part[:60]}" does not fit.'
-            is_new = name and sign and name not in given
+            is_new = name and sign and name not in values
             require(is_new, f'Chaos is written as in "{EXAMPLE_SPEC}", {problem}')
-            given[name] = value
-        return cls.from_mapping(given)
+            values[name] = value
+        return cls.from_mapping(values)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, str]) -> Self:
         """As `parse`, from names and values. Raises the same errors."""
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         amounts: dict[str, Any] = {}
         for name, value in values.items():
-            require(name in known, f'Chaos knows no "{name[:60]}". It knows {", ".join(known)}.')
-            number, kind, most = _AMOUNTS.get(name, (_NUMBER, "number", 1))
+            require(name in names, f'Chaos knows no "{name[:60]}". It knows {", ".join(names)}.')
+            number, kind, maximum = _AMOUNTS.get(name, (_NUMBER, "number", 1))
             amount = float(value) if number.fullmatch(value) else math.nan
-            require(0 <= amount <= most, f'Chaos: {name} is a {kind} from 0 to {most}, not "{value[:60]}".')
+            problem = f'Chaos: {name} is a {kind} from 0 to {maximum}, not "{value[:60]}".'
+            require(0 <= amount <= maximum, problem)
             amounts[name] = int(value) if name == "seed" else amount
         total = math.fsum(amounts.get(name, 0) for name in FAULTS)
         reason = "1 is the most, as a call has one fault"
@@ -174,13 +175,13 @@ def parse_faulty_name(name: str) -> tuple[str, Chaos]:
     pairs: list[tuple[str, str]] = []
     with suppress(ValueError):
         pairs = parse_qsl(name.partition("?")[2], keep_blank_values=True, strict_parsing=True)
-    given = dict(pairs)
-    inner = given.pop("model", "")
+    values = dict(pairs)
+    inner = values.pop("model", "")
     example = 'Write one such as "faulty?model=scripted&failure=0.1&seed=7"'
     parts = "a model (percent-encoded if it has parameters) and its faults, each word once"
-    is_complete = inner and len(given) + 1 == len(pairs)
+    is_complete = inner and len(values) + 1 == len(pairs)
     require(is_complete, f'"{name}" is not understood. {example}: {parts}.')
-    return inner, Chaos.from_mapping(given)
+    return inner, Chaos.from_mapping(values)
 
 
 def unwrap_faulty_name(name: str) -> str:
@@ -210,8 +211,8 @@ class FaultyModel:
                 return await self.model.reply(request, on_text)
             case "failure":
                 cause, detail, attempts = choose(request, "cause", FAILURES)
-                tried = min(attempts, request.max_attempts)
-                raise ModelError(cause, f"{self.name}: {detail} (chaos).", attempts=tried)
+                attempts_made = min(attempts, request.max_attempts)
+                raise ModelError(cause, f"{self.name}: {detail} (chaos).", attempts=attempts_made)
             case "timeout":
                 await self._wait(request.timeout, request)
             case "crash":
@@ -219,6 +220,10 @@ class FaultyModel:
                 raise error
             case "never":
                 await anyio.sleep_forever()
+            case "empty" | "truncated" | "corrupt":
+                pass
+            case _:
+                assert_never(fault)
         reply = await self.model.reply(request)  # not streamed: the reply will differ
         if fault == "empty":
             return replace(reply, text="", function_calls=())

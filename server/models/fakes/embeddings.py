@@ -21,7 +21,7 @@ class ScriptedEmbedder:
 
 
 def count_words(text: str) -> Vector:
-    """How often words occur, each in a place that follows from its letters; the last is never zero."""
+    """Word counts, each at an index from the word's hash. The last number is never zero, so that a vector is not."""
     counts = [0.0] * DIMENSIONS
     for word in re.findall(r"\w+", text.casefold()):
         counts[int.from_bytes(sha256(word.encode()).digest()[:4]) % DIMENSIONS] += 1.0

@@ -1,7 +1,7 @@
 """A model that follows a script: no key, no network, no delay.
 
-Its answers depend on the request alone: the same debate gives the same words. Unless it is given a script it
-has a text for every task of a seat: sentences are chosen by the request's hash, and names in turn.
+Its answers depend on the request alone: the same debate gives the same words. Without a script of its own it has a text
+for every task of a seat: the request's hash chooses sentences, and names are taken in turn.
 """
 
 import json
@@ -23,7 +23,9 @@ from server.models.fakes.instances import build_instance, fit_text, hash_to_int
 ScriptOutput = str | tuple[FunctionCall, ...]  # a text, or function calls in place of one
 Script = Callable[[Request], ScriptOutput | Awaitable[ScriptOutput]]
 
-HANDOFF = "handoff"  # the function that chooses the next speaker; all others look something up
+HANDOFF = (
+    "handoff"  # the function that chooses the next speaker, for models that would rather call than write
+)
 
 _LOOKUP_SECTION = re.compile(r"^#* ?What you looked up[^\n]*\n(.*)", re.MULTILINE | re.DOTALL)
 
@@ -67,9 +69,9 @@ class ScriptedModel:
         """The model of a name like "scripted?delay=0.2&chars=1200". Raises InvalidRequestError."""
         query = name.partition("?")[2]
         with suppress(ValueError):
-            given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
-            delay, chars = float(given.pop("delay", "0")), int(given.pop("chars", "0"))
-            if not given and 0 <= delay <= _MAX_DELAY and 0 <= chars <= _MAX_CHARS:
+            parameters = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+            delay, chars = float(parameters.pop("delay", "0")), int(parameters.pop("chars", "0"))
+            if not parameters and 0 <= delay <= _MAX_DELAY and 0 <= chars <= _MAX_CHARS:
                 return cls(delay=delay, chars=chars, name=name, record_requests=False)
         advice = f"(delay: 0 to {_MAX_DELAY} seconds; chars: 0 to {_MAX_CHARS})"
         example = f'Write "scripted", or with parameters "scripted?delay=0.2&chars=1200" {advice}.'
@@ -78,13 +80,13 @@ class ScriptedModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         if self.record_requests:
             self.requests.append(request)
-        started = anyio.current_time()
+        start_time = anyio.current_time()
         with limit_time(self.name, request.timeout):
             await anyio.sleep(self.delay)
             if self.script:
                 output = self.script(request)
             else:
-                output = build_function_calls(request, self.chars) or build_reply_text(request, self.chars)
+                output = build_function_calls(request) or build_reply_text(request, self.chars)
             answer = await output if isawaitable(output) else output
         text, calls = (answer, ()) if isinstance(answer, str) else ("", answer)
         if on_text:
@@ -95,22 +97,20 @@ class ScriptedModel:
             input_tokens=sum(len(message.content.split()) for message in request.prompt.messages),
             output_tokens=len(text.split()) + sum(len(call.arguments.split()) for call in calls),
             cost_usd="0",
-            milliseconds=round((anyio.current_time() - started) * 1000),
+            milliseconds=round((anyio.current_time() - start_time) * 1000),
         )
         return Reply(text, usage, function_calls=calls)
 
 
-def build_function_calls(request: Request, chars: int = 0) -> tuple[FunctionCall, ...]:
-    """The functions that it calls in place of an answer: one look-up, then a hand-off, where offered."""
+def build_function_calls(request: Request) -> tuple[FunctionCall, ...]:
+    """The function that it calls instead of answering: one look-up, if there is anything to look up with."""
     summary = request.prompt.summary
     lookups = [function for function in request.functions if function.name != HANDOFF]
-    if lookups and not find_lookup_result(request):
+    if lookups and not read_lookup_result(request):
         question = excerpt(summary.question)
         with suppress(ModelError):  # a function without arguments that fit is not called
             arguments = build_instance(lookups[0].parameters, summary.question, lambda _: question)
             return (FunctionCall(lookups[0].name, to_json(arguments)),)
-    if summary.handoff_mode == "tool" and len(lookups) < len(request.functions):
-        return (FunctionCall(HANDOFF, to_json(build_handoff(request, chars))),)
     return ()
 
 
@@ -132,18 +132,18 @@ def build_reply_text(request: Request, chars: int = 0) -> str:
 
 def build_prose(request: Request, chars: int) -> str:
     summary = request.prompt.summary
-    question, said = excerpt(summary.question), summary.opponent_text
+    question, opponent_text = excerpt(summary.question), summary.opponent_text
     match summary.task:
         case "answer":
             stance = format_stance(summary)
-            turn = hash_to_int(request.seat, said, str(summary.round))
-            asked = f'Asked: "{excerpt(said)}" ' if said else ""
+            turn = hash_to_int(request.seat, opponent_text, str(summary.round))
+            quote = f'Asked: "{excerpt(opponent_text)}" ' if opponent_text else ""
             answer = f"I would change my mind if nothing came of {stance} where it was tried in earnest."
-            return f"{asked}{answer} {_SENTENCES[turn % len(_SENTENCES)].format(stance=stance)}"
-        case "audit" if not said:
+            return f"{quote}{answer} {_SENTENCES[turn % len(_SENTENCES)].format(stance=stance)}"
+        case "audit" if not opponent_text:
             return "There is nothing to check yet: no claim was made in this round."
         case "audit":
-            claim = excerpt(said.partition(". ")[2] or said)
+            claim = excerpt(opponent_text.partition(". ")[2] or opponent_text)
             return (
                 f'This can be checked: "{claim}" It names no source and no number. Whoever said it should say where '
                 "it was seen; until then it counts as an opinion. I found no argument that attacks a person."
@@ -155,8 +155,7 @@ def build_prose(request: Request, chars: int) -> str:
                 f"The question was: {question}{compared} What holds on every side: begin small, "
                 "measure, and keep the way back open. What stays open is how large the effect is."
             )
-    to = request.find_next_speaker() if summary.handoff_mode == "text" else ""
-    return build_argument(request, chars) + (f"\n\nTransition to {to}" if to else "")
+    return build_argument(request, chars)
 
 
 def build_argument(request: Request, chars: int) -> str:
@@ -173,8 +172,8 @@ def build_argument(request: Request, chars: int) -> str:
         for sentence in sentences:
             parts += [sentence] if len(" ".join(parts).split()) < _TURN_WORDS else []
         return " ".join(parts)
-    whole = " ".join(sentences) + " "
-    text = f"{parts[0]} {whole * (chars // len(whole) + 1)}"[: chars - 1]
+    all_sentences = " ".join(sentences) + " "
+    text = f"{parts[0]} {all_sentences * (chars // len(all_sentences) + 1)}"[: chars - 1]
     return text.rstrip().ljust(chars - 1, ".") + "."
 
 
@@ -184,9 +183,9 @@ def build_handoff(request: Request, chars: int) -> dict[str, Any]:
     return values | {"next_agent_name": speaker} if speaker else values
 
 
-def build_fields(request: Request, chars: int) -> dict[str, Any]:
+def build_fields(request: Request, chars: int) -> dict[str, Any]:  # noqa: C901  (a table of cases)
     """The fields that it can fill, by task. The schema decides which are used."""
-    summary = request.prompt.summary
+    summary, schema = request.prompt.summary, request.prompt.schema
     fields: dict[str, Any] = {}
     match summary.task:
         case "framing":
@@ -201,35 +200,65 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:
             fields = build_round_briefing(request)
         case "closing":
             fields = build_round_summary(summary)
-        case "observation":
-            fields = {"marks": []}
         case "extraction":
             fields = {"claims": [], "left_out": []}
+        case "advice" | "review" | "exchange" | "report" | "check":
+            fields = build_advice(request)
         case "ballot" | "judgment" as task if summary.positions:
             fields = build_finding(summary, task)
+        case _ if request.prompt.strict and schema:  # a seat that reads rounds: it reports nothing
+            fields = {name: [] for name, part in schema["properties"].items() if part.get("type") == "array"}
     return fields
 
 
+def build_advice(request: Request) -> dict[str, Any]:
+    """An answer to the question, and reviews that find nothing wrong: seats on this model agree."""
+    summary, choices = request.prompt.summary, list(request.prompt.summary.choices)
+    sentence = _SENTENCES[hash_to_int(summary.question, "advice") % len(_SENTENCES)]
+    step = "Begin small, and measure what comes of it."
+    return {
+        "recommendation": f"Begin small with it: {excerpt(summary.question)}",
+        "because": sentence.format(stance="a small beginning"),
+        "probability": 80,
+        "next": step,
+        "changes_if": "Nothing comes of it within a month.",
+        "against": {"text": step, "from": []} if summary.task == "report" else "It takes longer.",
+        "groups": [choices],
+        "best": choices[0] if choices else "",
+        "follows": choices if summary.task == "report" else choices[:1],
+        "same_as": [],
+        "kind": "words",
+        "agrees": True,
+        **{key: [] for key in ("errors", "keep", "missing", "branches", "corrected", "faults")},
+        **dict.fromkeys(("premise", "value", "assumed", "differ_in", "reply", "decides", "moved_by"), ""),
+    }
+
+
 def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -> dict[str, Any]:
-    """For one position, by the question's hash, whatever the labels: seats on this model agree."""
+    """A vote for one position, chosen by the question's hash, whatever the labels: seats on this model agree."""
     positions = sorted(summary.positions, key=lambda position: position[1])
     key = "choice" if task == "ballot" else "winner"
     label, stance = positions[hash_to_int(summary.question, key) % len(positions)]
-    found = f'"{excerpt(stance)}" ({label})'
+    side = f'"{excerpt(stance)}" ({label})'
     labels = [name for name, _ in positions]
     beliefs = dict.fromkeys([*labels, "none"], 20 // len(labels)) | {label: 80}
     beliefs["none"] += 100 - sum(beliefs.values())
     fields: dict[str, Any] = {"beliefs": beliefs}
     if task == "ballot":
         fields |= dict.fromkeys(("moved_by", "new_point", "open_point"))
-        check = f"What came of {found} where it was tried."
+        check = f"What came of {side} where it was tried."
         nothing = dict.fromkeys(("moved_by", "new_point", "open_point"))
-        return fields | nothing | {"position": f"{found} is the easiest to undo.", "would_check": check}
+        return fields | nothing | {"position": f"{side} is the easiest to undo.", "would_check": check}
     return fields | {
         "reasoning": f"{label} answered what was said against it; the others left points open.",
         "winner": label,
         "cited": list(summary.points),
-        "verdict": f"{found} was better supported.",
+        "verdict": f"{side} was better supported.",
+        "recommendation": f"Choose {side}: it is the easiest to undo.",
+        "probability": 80,
+        "corrected": "",
+        "missed": "",
+        "next": f"What came of {side} where it was tried.",
     }
 
 
@@ -262,8 +291,8 @@ def build_message(request: Request) -> dict[str, Any]:
 def build_round_briefing(request: Request) -> dict[str, Any]:
     summary = request.prompt.summary
     briefing = f"Round {summary.round}: answer what was said against you before you bring anything new."
-    if found := find_lookup_result(request):
-        briefing = f'What was looked up says: "{excerpt(found)}" Weigh that in round {summary.round}.'
+    if result := read_lookup_result(request):
+        briefing = f'What was looked up says: "{excerpt(result)}" Weigh that in round {summary.round}.'
     elif summary.round == 1:
         briefing = "Begin with the strongest reason you have, and say what it rests on."
     angles = (
@@ -281,8 +310,8 @@ def build_round_summary(summary: PromptSummary) -> dict[str, Any]:
         text = "Round 1: the cases were made; nobody has answered the other side yet."
         return {"summary": text, "status": "CONTINUE", "decision": ""}
     text = f"Round {summary.round}: the objections were answered; what is left is to try it."
-    chosen = f'"{choose_stance(summary)}"' if summary.positions else "it"
-    decision = f"Try {chosen} on a small scale first, and look again when there are results."
+    side = f'"{choose_stance(summary)}"' if summary.positions else "it"
+    decision = f"Try {side} on a small scale first, and look again when there are results."
     return {"summary": text, "status": "SETTLED", "decision": decision}
 
 
@@ -300,12 +329,12 @@ def build_filler_text(summary: PromptSummary, name: str) -> str:
     return f'{label}: the stronger reasons in the record were for "{choose_stance(summary, 60)}".'
 
 
-def find_lookup_result(request: Request) -> str:
+def read_lookup_result(request: Request) -> str:
     """The first quoted line of the look-up's results; "" before a look-up."""
-    found = _LOOKUP_SECTION.search(request.prompt.messages[-1].content)
-    if not found:
+    section = _LOOKUP_SECTION.search(request.prompt.messages[-1].content)
+    if not section:
         return ""
-    lines = (line.lstrip("> ").strip() for line in found[1].splitlines() if line.startswith(">"))
+    lines = (line.lstrip("> ").strip() for line in section[1].splitlines() if line.startswith(">"))
     return next(filter(None, lines), "nothing was found")
 
 

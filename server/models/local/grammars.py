@@ -1,7 +1,7 @@
 """Schemas as grammars that the small model can follow to the end.
 
-The runtime (llguidance) compiles a JSON Schema itself; keywords that it does not know it ignores, so the
-reply must still be validated. What is added here are bounds, because the model does not stop by itself.
+The runtime (llguidance) compiles a JSON Schema itself. It ignores keywords that it does not know, so the reply must
+still be validated. This module adds bounds, because the model does not stop by itself.
 """
 
 import json
@@ -22,7 +22,7 @@ SCHEMA_TOO_LARGE = (
 
 
 def build_grammar(schema: dict[str, Any]) -> str:
-    """The schema as a grammar with fixed white space, which the model would fill until its tokens end."""
+    """The schema as a grammar with fixed white space: otherwise the model writes white space until its tokens end."""
     options = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
     return "%llguidance {}\nstart: %json " + json.dumps(schema | {"x-guidance": options})
 
@@ -43,59 +43,59 @@ class _Bounds:
 
     def bound(self, schema: Any) -> dict[str, Any]:
         schema = add_type(schema if isinstance(schema, dict) else {})
-        bounded = dict(schema)
+        bounds = dict(schema)
         for keyword in {"allOf", "anyOf", "oneOf", "prefixItems"} & schema.keys():
             is_merged = keyword == "allOf" or (keyword != "prefixItems" and "properties" in schema)
             inner = replace(self, is_partial=True) if is_merged else self
-            bounded[keyword] = [inner.bound(part) for part in schema[keyword]]
+            bounds[keyword] = [inner.bound(part) for part in schema[keyword]]
         for keyword in {"$defs", "definitions"} & schema.keys():
             inner = replace(self, is_recursive=True)
-            bounded[keyword] = {name: inner.bound(part) for name, part in schema[keyword].items()}
+            bounds[keyword] = {name: inner.bound(part) for name, part in schema[keyword].items()}
         types = schema.get("type", ())
         if "object" in types:
-            bounded |= self.bound_object(schema)
+            bounds |= self.bound_object(schema)
         if "array" in types:
-            bounded |= self.bound_array(schema)
+            bounds |= self.bound_array(schema)
         if "string" in types and "enum" not in schema:
-            bounded |= self.bound_string(schema)
+            bounds |= self.bound_string(schema)
         if "integer" in types or "number" in types:
             # A range, and two decimals at most: the model would go on writing digits.
             lows = [schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema]
             highs = [schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema]
-            bounded |= {} if lows else {"minimum": min([0, *(high - 100 for high in highs if high < 0)])}
-            bounded |= {} if highs else {"maximum": max(lows, default=0) + 100}
-            bounded |= {} if "multipleOf" in schema or "number" not in types else {"multipleOf": 0.01}
-        return bounded
+            bounds |= {} if lows else {"minimum": min([0, *(high - 100 for high in highs if high < 0)])}
+            bounds |= {} if highs else {"maximum": max(lows, default=0) + 100}
+            bounds |= {} if "multipleOf" in schema or "number" not in types else {"multipleOf": 0.01}
+        return bounds
 
     def bound_object(self, schema: dict[str, Any]) -> dict[str, Any]:
         properties = schema.get("properties", {})
-        required = schema.get("required") or list(properties)
-        kept = dict.fromkeys(
-            [*(name for name in properties if name in required or self.is_partial), *required]
+        required_names = schema.get("required") or list(properties)
+        names = dict.fromkeys(
+            [*(name for name in properties if name in required_names or self.is_partial), *required_names]
         )
         inner = replace(self, is_partial=False)
-        bounded = {name: inner.bound(properties.get(name, True)) for name in kept}
-        closed = {} if self.is_partial else {"required": list(kept), "additionalProperties": False}
-        return {"properties": bounded} | closed
+        fields = {name: inner.bound(properties.get(name, True)) for name in names}
+        limits = {} if self.is_partial else {"required": list(names), "additionalProperties": False}
+        return {"properties": fields} | limits
 
     def bound_array(self, schema: dict[str, Any]) -> dict[str, Any]:
         items = schema.get("items", True)
         is_recursive = self.is_recursive or '"#"' in json.dumps(items)
         usual = 0 if is_recursive else 1 if schema.get("uniqueItems") else self.items
-        most = max(schema.get("minItems", 0), min(schema.get("maxItems", usual), usual))
+        max_items = max(schema.get("minItems", 0), min(schema.get("maxItems", usual), usual))
         inner = replace(self, is_recursive=is_recursive, is_partial=False)
-        return {"items": items and inner.bound(items), "maxItems": most}
+        return {"items": items and inner.bound(items), "maxItems": max_items}
 
     def bound_string(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Printable ASCII: left alone the model writes emoji, of many tokens each, or digits."""
-        least = schema.get("minLength", 0)
-        if least > MAX_STRINGS_LENGTH:
+        """Letters and punctuation only: without a pattern the model writes digits, or emoji of many tokens each."""
+        min_length = schema.get("minLength", 0)
+        if min_length > MAX_STRINGS_LENGTH:
             raise ModelError("bad_request", SCHEMA_TOO_LARGE)
-        most = max(least, min(schema.get("maxLength", self.length), self.length))
-        if "pattern" in schema or "format" in schema or not most:
-            return {"maxLength": most}
-        least = least or min(40, most // 4)  # or a reason is a letter
-        return {"pattern": f"^[A-Z][ A-Za-z,.;:'()-]{{{max(least - 1, 0)},{most - 1}}}$"}
+        max_length = max(min_length, min(schema.get("maxLength", self.length), self.length))
+        if "pattern" in schema or "format" in schema or not max_length:
+            return {"maxLength": max_length}
+        min_length = min_length or min(40, max_length // 4)  # otherwise the model writes a single letter
+        return {"pattern": f"^[A-Z][ A-Za-z,.;:'()-]{{{max(min_length - 1, 0)},{max_length - 1}}}$"}
 
 
 def add_type(schema: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from server.models.local import prompting, weights
 from server.models.local.grammars import SCHEMA_TOO_LARGE, build_grammar
 
 INSTALL_COMMAND = "pip install 'counterpoint-mcp[local]'"
-_REQUIRED_CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}  # what the runtime's x86 wheels use without asking
+_REQUIRED_CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}  # which the runtime's x86 wheels use unchecked
 
 _worker = ThreadPoolExecutor(1, thread_name_prefix="counterpoint-local")
 
@@ -47,7 +47,7 @@ class LocalCompletion:
 class LocalModel:
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         body, prefill = prompting.build_body(request)
-        loop, stop, started = asyncio.get_running_loop(), threading.Event(), anyio.current_time()
+        loop, stop, start_time = asyncio.get_running_loop(), threading.Event(), anyio.current_time()
 
         def forward_piece(piece: str) -> None:
             # The loop may be closed before the thread notices.
@@ -68,16 +68,16 @@ class LocalModel:
             cached_tokens=(counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0),
             output_tokens=counts.get("completion_tokens", 0),
             cost_usd="0",
-            milliseconds=round((anyio.current_time() - started) * 1000),
+            milliseconds=round((anyio.current_time() - start_time) * 1000),
         )
-        cut = completion.finish_reason == "length"
-        if cut and "grammar" in body:
+        is_cut = completion.finish_reason == "length"
+        if is_cut and "grammar" in body:
             raise ModelError("bad_request", SCHEMA_TOO_LARGE)
-        text, calls = prompting.compose_reply(request, completion.text, prefill, cut=cut)
+        text = prompting.compose_reply(request, completion.text, prefill, cut=is_cut)
         # Its prose is always short; only the request's own limit counts as cut.
-        cut = cut and request.max_tokens < prompting.MAX_ARGUMENT_TOKENS
+        is_cut = is_cut and request.max_tokens < prompting.MAX_ARGUMENT_TOKENS
         informative = request.prompt.summary.task in ("argument", "message", "answer")
-        return Reply(text, usage, cut=cut, informative=informative, function_calls=calls)
+        return Reply(text, usage, cut=is_cut, informative=informative)
 
 
 def is_available() -> bool:
@@ -85,8 +85,8 @@ def is_available() -> bool:
     return find_spec("xllamacpp") is not None and weights.find() is not None
 
 
-def find_problems() -> list[str]:
-    """What keeps it from running, with the command that helps. Imports nothing."""
+def list_problems() -> list[str]:
+    """What keeps the model from running, with the command that helps. Imports nothing."""
     problems, path = [], weights.find()
     if find_spec("xllamacpp") is None:
         problems.append(f"its runtime is missing: `{INSTALL_COMMAND}`")
@@ -131,7 +131,7 @@ def generate(body: dict[str, Any], prefill: str, on_text: OnText, stop: threadin
 @cache
 def get_runtime() -> Any:
     """The runtime of this process with the weights loaded. The first call takes half a second."""
-    path, problems = weights.find(), find_problems()
+    path, problems = weights.find(), list_problems()
     if problems or path is None:
         detail = f"local: the embedded model is not ready: {'; '.join(problems)}. Or choose another model."
         raise ModelError("unavailable", detail)
@@ -169,9 +169,9 @@ def start_runtime(path: Path, thread_count: int, *, context: int = prompting.CON
 
 
 def count_threads() -> int:
-    """Threads of the runtime: one core fewer than there are, because its waiting threads spin; at most 4.
+    """Threads of the runtime: one fewer than there are cores, because its waiting threads spin; at most 4.
 
-    The text depends on the number: set it where texts are compared.
+    The model's text depends on the number: set it where texts are compared.
     """
     setting = os.environ.get("COUNTERPOINT_LOCAL_THREADS", "")
     if setting.isdecimal() and int(setting):
@@ -199,8 +199,8 @@ def can_run_in_subprocess(path: Path) -> bool:
     command = [sys.executable, "-c", code, str(path)]
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(  # noqa: S603  (our own arguments)
+        process = subprocess.run(  # noqa: S603  (our own arguments)
             command, check=False, timeout=60, stdin=subprocess.DEVNULL, capture_output=True, env=environ
         )
-        return done.returncode == 0
+        return process.returncode == 0
     return False

@@ -1,8 +1,7 @@
 """Prompts for the embedded model, and replies made of its answers.
 
-It is too small for long prompts, choices and judgments. So it reads the `PromptSummary` instead of the
-prompt, and continues a prefill or fills the strings of a grammar. Names and decisions that would be chance
-are set in code.
+The model is too small for long prompts, choices and judgments. So it reads the `PromptSummary` instead of the prompt,
+and continues a prefill or fills the strings of a grammar. Names and decisions are set in code: its own would be chance.
 """
 
 import json
@@ -10,7 +9,7 @@ import re
 from typing import Any
 from zlib import crc32
 
-from server.models import FunctionCall, PromptSummary, Request
+from server.models import PromptSummary, Request
 from server.models.local.grammars import bound_schema, build_grammar
 
 CONTEXT_TOKENS = 2_048  # tokens; its prompts take about 300, its judgments twice that
@@ -27,9 +26,8 @@ _JSON_TASKS: dict[str, str] = {
 }
 _PROSE_TASKS: dict[str, tuple[str, str]] = {
     "answer": ("Answer that.", ""),
+    "advice": ("Answer it in two or three plain sentences: what to do, and why.", "My advice is to"),
     "audit": ("Which claim in it needs evidence?", "The claim that needs evidence is that"),
-    "observation": ("Which words in it go against a person?", "In this round"),
-    "extraction": ("What does it claim?", "In this round"),
     "closing": ("Sum up in one sentence what was said.", "In this round it was said that"),
     "deliverable": ("Write a short report on what the debate showed.", "The debate showed that"),
     "message": (
@@ -43,7 +41,10 @@ _PROSE_TASKS: dict[str, tuple[str, str]] = {
 }
 """(instruction, the start of the answer) by task."""
 
-_ONE_SENTENCE_TASKS = ("closing", "extraction", "message", "observation", "opening")
+_READING = ("What was said in it?", "In this round")
+"""The same for every seat that reads rounds: the model is too small for that, and its answer is not used."""
+
+_LONGER_TASKS = ("argument", "answer", "audit", "deliverable", "digest")
 MAX_SENTENCE_TOKENS = 50  # tokens
 
 AGREEMENT_WORDS = ("for", "pro", "yes", "in favour", "in favor", "support", "affirmative", "agree")
@@ -61,7 +62,7 @@ _SAMPLING_PARAMETERS = {
 _PREFILL_PATTERN = re.compile(
     r"^(?:My position is: [^.]*\.|I (?:support|oppose) this motion\.) "
     r"(?:My opponent overlooks that|The first reason is that)? ?"
-)  # prefills, which it would repeat from a quotation
+)  # prefills in quoted turns, which it would repeat
 
 
 def build_body(request: Request) -> tuple[dict[str, Any], str]:
@@ -83,18 +84,16 @@ def build_body(request: Request) -> tuple[dict[str, Any], str]:
         {"role": "user", "content": build_prompt(summary)},
         {"role": "assistant", "content": prefill},
     ]
-    longest_text = MAX_SENTENCE_TOKENS if summary.task in _ONE_SENTENCE_TASKS else MAX_ARGUMENT_TOKENS
+    longest_text = MAX_ARGUMENT_TOKENS if summary.task in _LONGER_TASKS else MAX_SENTENCE_TOKENS
     body["max_tokens"] = min(request.max_tokens, longest_text)
     return body | _SAMPLING_PARAMETERS, prefill
 
 
-def compose_reply(  # noqa: C901  (a table of cases)
-    request: Request, text: str, prefill: str = "", *, cut: bool = False
-) -> tuple[str, tuple[FunctionCall, ...]]:
+def compose_reply(request: Request, text: str, prefill: str = "", *, cut: bool = False) -> str:
     """The text in the form of the task, with the values that are not left to the model."""
     summary, to, schema = request.prompt.summary, request.find_next_speaker(), request.prompt.schema
     if not text or (schema is not None and summary.task in _JSON_TASKS):
-        return text, ()
+        return text
     if cut or summary.task != "argument":
         text = trim_to_sentences(request, text, prefill)
     values: dict[str, Any] = {}
@@ -108,17 +107,7 @@ def compose_reply(  # noqa: C901  (a table of cases)
             values = {"briefing": text, "new_angle": None, "next_speakers": speakers, "done": False}
         case "closing":
             values = {"summary": text, "status": "CONTINUE", "decision": ""}
-        case "observation":  # it sees nothing
-            values = {"marks": []}
-        case "extraction":
-            values = {"claims": [], "left_out": []}
-    if schema is not None:
-        return (json.dumps(values) if values else text), ()
-    if to and summary.task == "argument":
-        if summary.handoff_mode == "tool" and any(one.name == "handoff" for one in request.functions):
-            return "", (FunctionCall("handoff", json.dumps(values)),)
-        text += f"\n\nTransition to {to}" if summary.handoff_mode == "text" else ""
-    return text, ()
+    return json.dumps(values) if schema is not None and values else text
 
 
 def build_prompt(summary: PromptSummary, *, as_json: bool = False) -> str:
@@ -133,16 +122,16 @@ def build_prompt(summary: PromptSummary, *, as_json: bool = False) -> str:
         lines.append(f'{"Your opponent said" if task == "argument" else "It was said"}: "{quote}"')
     if as_json:
         return "\n".join([*lines, f"{_JSON_TASKS[task]} Answer in JSON."])
-    aim = "Answer your opponent and give a new reason" if quote else "Give the best reasons"
-    instruction, _ = _PROSE_TASKS.get(task, (f"{aim} for your position.", ""))
-    return "\n".join([*lines, instruction])
+    if task == "argument":
+        aim = "Answer your opponent and give a new reason" if quote else "Give the best reasons"
+        return "\n".join([*lines, f"{aim} for your position."])
+    return "\n".join([*lines, _PROSE_TASKS.get(task, _READING)[0]])
 
 
 def build_prefill(summary: PromptSummary) -> str:
     """The start of the answer: without it the model repeats the motion or argues the wrong side."""
-    _, prefill = _PROSE_TASKS.get(summary.task, ("", ""))
-    if prefill:
-        return prefill
+    if summary.task not in ("argument", "answer"):
+        return _PROSE_TASKS.get(summary.task, _READING)[1]
     stance = clip(summary.stance, 120).strip(" .")
     word = stance.casefold()
     side = f"My position is: {stance}."
@@ -160,11 +149,11 @@ def clip(text: str, max_length: int) -> str:
 
 def trim_to_sentences(request: Request, text: str, prefill: str) -> str:
     """Whole sentences after the prefill, if there are any; one sentence for tasks that ask for one."""
-    if request.prompt.summary.task not in _ONE_SENTENCE_TASKS:
+    if request.prompt.summary.task in _LONGER_TASKS:
         marks = (". ", "! ", "? ", ".\n", "!\n", "?\n")
         end = max(text.rfind(mark, len(prefill)) for mark in marks)
         return text if end <= 0 or text.endswith((".", "!", "?")) else text[: end + 1]
     line = text.partition("\n")[0]
-    if first := re.search(r"(?<!\d)[.!?](?=\s|$)", line[len(prefill) :]):
-        return line[: len(prefill) + first.end()]
+    if sentence_end := re.search(r"(?<!\d)[.!?](?=\s|$)", line[len(prefill) :]):
+        return line[: len(prefill) + sentence_end.end()]
     return (line.rpartition(", ")[0] or line).rstrip(" ,;:") + "."

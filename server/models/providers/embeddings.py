@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from server.debate.facts.setup.limits import Price
 from server.models import LITELLM_PREFIX, Attempt, Usage
 from server.models.embeddings import Embeddings, build_embeddings
-from server.models.providers.addresses import check_callable, find_api_base
+from server.models.providers.addresses import check_callable, read_api_base
 from server.models.providers.connections import Connections, UnreadableResponseError, read_body
 from server.models.providers.direct import check_endpoint, classify_direct_error, parse
 from server.models.providers.endpoints import Endpoint
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 @dataclass(eq=False)
 class ProviderEmbedder(ProviderCaller):
-    """What it costs is the tokens of the texts by `price`."""
+    """Embeds texts with a provider's model. The cost is the tokens of the texts by `price`."""
 
     _: KW_ONLY
     price: Price
@@ -38,19 +38,19 @@ class ProviderEmbedder(ProviderCaller):
 
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
         await self.prepare()
-        asked = await self.ask_repeatedly(partial(self._ask_once, texts), timeout)
-        vectors, usage = asked.answer
-        took = {"attempts": asked.attempts, "milliseconds": round(asked.seconds * 1000)}
-        return build_embeddings(self.name, vectors, len(texts), usage.model_copy(update=took))
+        timed_answer = await self.ask_repeatedly(partial(self._ask_once, texts), timeout)
+        vectors, usage = timed_answer.answer
+        measures = {"attempts": timed_answer.attempts, "milliseconds": round(timed_answer.seconds * 1000)}
+        return build_embeddings(self.name, vectors, len(texts), usage.model_copy(update=measures))
 
     async def _ask_once(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
-        made = Attempt(self.name, self.provider, operation="embeddings")
-        with self.measure(made):
+        attempt = Attempt(self.name, self.provider, operation="embeddings")
+        with self.measure(attempt):
             vectors, tokens = await self.ask(texts)
             is_priced = self.price.input and tokens
             cost = f"{(Decimal(self.price.input) * tokens).normalize():f}" if is_priced else ""
-            made.usage = Usage(model=self.name, input_tokens=tokens, cost_usd=cost)
-        return vectors, made.usage
+            attempt.usage = Usage(model=self.name, input_tokens=tokens, cost_usd=cost)
+        return vectors, attempt.usage
 
 
 @dataclass(eq=False)
@@ -83,7 +83,7 @@ class LitellmEmbedder(ProviderEmbedder):
         return self.name.removeprefix(LITELLM_PREFIX)
 
     async def prepare(self) -> None:
-        check_callable(self.name, find_api_base(self.litellm_name))
+        check_callable(self.name, read_api_base(self.litellm_name))
         await get_litellm()
 
     async def ask(self, texts: Sequence[str]) -> Answer:

@@ -1,4 +1,4 @@
-"""Which models are asked directly, and where."""
+"""Decides which models are asked directly, without litellm, and at which address."""
 
 import os
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import cache
 
 from server.models import LITELLM_PREFIX
 from server.models.prices import find_row, load_table
-from server.models.providers.addresses import OLLAMA_PROVIDERS, find_api_base, parse_provider
+from server.models.providers.addresses import OLLAMA_PROVIDERS, parse_provider, read_api_base
 
 ADDRESSES = {
     "openai": "https://api.openai.com/v1",
@@ -43,34 +43,34 @@ class Endpoint:
         return os.environ.get(self.key_variable, "")
 
 
-def find_endpoint(name: str, api_base: str = "", mode: str = "chat") -> Endpoint | None:
-    """Where to ask for a model without litellm; None where only litellm can ask.
+def choose_endpoint(name: str, api_base: str = "", mode: str = "chat") -> Endpoint | None:
+    """The endpoint of a model that can be asked directly; None where only litellm can ask.
 
-    Any provider that litellm does not know is one of the user's own, if `{PROVIDER}_API_BASE` is set. Models that
-    are asked with another protocol than that of `mode`, as litellm's table has it, are left to litellm.
+    A provider that litellm does not know is a server of the user, if `{PROVIDER}_API_BASE` is set. Models that need
+    another protocol than that of `mode`, by litellm's table, are left to litellm.
     """
     provider, row = parse_provider(name), find_row(name)
     if row.get("mode", mode) != mode or ("/" not in name and row.get("litellm_provider") != "openai"):
         return None
     model = name.partition("/")[2] or name
-    base = api_base or find_api_base(name) or ADDRESSES.get(provider, "")
+    base = api_base or read_api_base(name) or ADDRESSES.get(provider, "")
     if provider in OLLAMA_PROVIDERS:
         return Endpoint("ollama", model, base, is_ollama=True)
-    is_compatible = provider in ADDRESSES or provider not in _find_litellm_providers()
+    is_compatible = provider in ADDRESSES or provider not in _list_litellm_providers()
     return Endpoint(provider, model, base.rstrip("/")) if base and is_compatible else None
 
 
 def find_address(name: str, mode: str = "chat") -> str:
-    """Where a model of a provider is asked; "" for where litellm asks unless it is told otherwise."""
-    endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name, mode=mode)
-    return endpoint.base if endpoint else find_api_base(name.removeprefix(LITELLM_PREFIX))
+    """The address where a provider's model is asked; "" for litellm's default."""
+    endpoint = None if name.startswith(LITELLM_PREFIX) else choose_endpoint(name, mode=mode)
+    return endpoint.base if endpoint else read_api_base(name.removeprefix(LITELLM_PREFIX))
 
 
 def is_of_known_provider(name: str) -> bool:
     """Whether litellm's table has a model, or others of its provider."""
-    return bool(find_row(name)) or ("/" in name and parse_provider(name) in _find_litellm_providers())
+    return bool(find_row(name)) or ("/" in name and parse_provider(name) in _list_litellm_providers())
 
 
 @cache  # the table does not change
-def _find_litellm_providers() -> frozenset[str]:
+def _list_litellm_providers() -> frozenset[str]:
     return frozenset(str(row.get("litellm_provider")) for row in load_table().values())

@@ -1,4 +1,4 @@
-"""The keyring of the system, where the extra `keyring` is installed and there is one."""
+"""The keyring of the system, if it has one and the extra `keyring` is installed."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -11,9 +11,12 @@ from server.debate.facts.errors import DebateError
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
-SERVICE = "counterpoint"  # under which the keyring holds our keys
-WAIT_SECONDS = 5.0  # of a start, for a keyring that may be asking a person to unlock it
-WITHOUT_KEYRING = "PYTHON_KEYRING_BACKEND=keyring.backends.fail.Keyring"  # keyring's own way to have none
+SERVICE = "counterpoint"  # the name under which the keyring holds our keys
+WAIT_SECONDS = 5.0  # for a keyring that may be asking a person to unlock it
+USE_FILE = (
+    "To do without it, set the keys with PYTHON_KEYRING_BACKEND=keyring.backends.fail.Keyring in the environment, and "
+    "a file is used."
+)
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -23,7 +26,7 @@ class KeyStoreError(DebateError):
     """Stored keys cannot be read or written. The text says what to do, and never holds a key."""
 
 
-def find_keyring() -> "KeyringBackend | None":
+def load_keyring() -> "KeyringBackend | None":
     """The keyring, or None where there is none. Raises KeyStoreError."""
     try:
         import keyring  # noqa: PLC0415  (an extra)
@@ -41,7 +44,7 @@ def write(backend: "KeyringBackend", variable: str, value: str) -> None:
         backend.set_password(SERVICE, variable, value)
         is_kept = backend.get_password(SERVICE, variable) == value
     if not is_kept:
-        raise KeyStoreError(f"The keyring ({backend.name}) did not keep the key. {use_file()}")
+        raise KeyStoreError(f"The keyring ({backend.name}) did not keep the key. {USE_FILE}")
 
 
 def delete(backend: "KeyringBackend", variable: str) -> None:
@@ -59,8 +62,8 @@ def delete(backend: "KeyringBackend", variable: str) -> None:
 def read(variables: list[str]) -> tuple[str, dict[str, str]]:
     """(the keyring's title, its values by variable). Raises KeyStoreError, at the latest after `WAIT_SECONDS`."""
 
-    def ask() -> tuple[str, dict[str, str]]:
-        backend = find_keyring()
+    def read_all() -> tuple[str, dict[str, str]]:
+        backend = load_keyring()
         if backend is None:
             names = ", ".join(variables)
             raise KeyStoreError(
@@ -69,18 +72,18 @@ def read(variables: list[str]) -> tuple[str, dict[str, str]]:
             )
         title = f"the keyring ({backend.name})"
         with explain_failure(title[0].upper() + title[1:]):
-            found = {name: backend.get_password(SERVICE, name) or "" for name in variables}
-        if lost := [name for name in variables if not found[name]]:
-            hint = f"run `counterpoint keys set {lost[0]}` again, or `counterpoint keys remove {lost[0]}`"
-            logger.warning("%s no longer holds %s: %s.", title, ", ".join(lost), hint)
-        return title, {name: value for name, value in found.items() if value}
+            values = {name: backend.get_password(SERVICE, name) or "" for name in variables}
+        if lost_names := [name for name in variables if not values[name]]:
+            hint = f"run `counterpoint keys set {lost_names[0]}` again, or `counterpoint keys remove {lost_names[0]}`"
+            logger.warning("%s no longer holds %s: %s.", title, ", ".join(lost_names), hint)
+        return title, {name: value for name, value in values.items() if value}
 
-    return call_with_limit(ask)
+    return call_with_limit(read_all)
 
 
 @contextmanager
 def explain_failure(title: str) -> Iterator[None]:
-    """Any error as a KeyStoreError, which repeats none of its text: that may hold a key."""
+    """Turn any error into a KeyStoreError. Its text is not repeated: it may hold a key."""
     try:
         yield
     except KeyStoreError:
@@ -88,15 +91,11 @@ def explain_failure(title: str) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001  (backends raise what their libraries raise)
         is_locked = type(error).__name__ in ("KeyringLocked", "InitError")
         problem = "is locked" if is_locked else f"failed ({type(error).__name__})"
-        raise KeyStoreError(f"{title} {problem}. Unlock it, and try again. {use_file()}") from None
-
-
-def use_file() -> str:
-    return f"To do without it, set the keys with {WITHOUT_KEYRING} in the environment, and a file is used."
+        raise KeyStoreError(f"{title} {problem}. Unlock it, and try again. {USE_FILE}") from None
 
 
 def call_with_limit(function: Callable[[], T]) -> T:
-    """What the function returns or raises, or KeyStoreError after `WAIT_SECONDS`; it is then left to itself."""
+    """Call the function in a thread. Raises KeyStoreError after `WAIT_SECONDS`; the thread is then left to itself."""
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -112,6 +111,6 @@ def call_with_limit(function: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     if not results:
-        waited = f"The keyring did not answer within {WAIT_SECONDS:.0f} s; it may wait to be unlocked"
-        raise KeyStoreError(f"{waited}. Unlock it, and start again. {use_file()}")
+        problem = f"The keyring did not answer within {WAIT_SECONDS:.0f} s; it may wait to be unlocked"
+        raise KeyStoreError(f"{problem}. Unlock it, and start again. {USE_FILE}")
     return results[0]

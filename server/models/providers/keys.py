@@ -1,7 +1,7 @@
-"""Keys of providers that are stored on this machine: in the keyring of the system, or in a file of its user alone.
+"""Keys of providers stored on this machine: in the keyring of the system, or in a file that only its user can read.
 
-The file also says which keys the keyring holds, because a keyring cannot be asked for that. Stored keys become
-variables of the environment of this process, where every client library looks. One that is set already is left alone.
+The file also lists the keys in the keyring, because a keyring cannot list them. Stored keys become environment
+variables of this process, where every client library looks. A variable that is set already is left alone.
 """
 
 import json
@@ -34,31 +34,28 @@ _KEY = re.compile(r"[!-~]+")  # what may stand in a header: ASCII without spaces
 logger = logging.getLogger(__name__)
 
 origins: dict[str, str] = {}
-"""Where this process has the values of variables from that it took from the store."""
+"""Where the values of variables came from, for those that this process took from the store."""
 
 problem = ""
 """Why stored keys are not in use, and what to do about it; "" if all are."""
 
 
-class Stored(NamedTuple):
+class StoredKeys(NamedTuple):
     in_file: Mapping[str, str]  # values by variable
     in_keyring: frozenset[str]  # variables
 
 
-NOTHING = Stored({}, frozenset())
+NO_KEYS = StoredKeys({}, frozenset())
 
 
 def default_path() -> Path:
     return Path(platformdirs.user_config_dir("counterpoint", appauthor=False)) / "keys"
 
 
-def find_variable(name: str, known: dict[str, str]) -> str:
-    """The variable for the name of a provider, or of a variable. known: variables by provider.
-
-    Raises InvalidRequestError.
-    """
-    if name.lower() in known:
-        return known[name.lower()]
+def parse_variable(name: str, variables: dict[str, str]) -> str:
+    """The variable that a provider or a variable names. `variables`: by provider. Raises InvalidRequestError."""
+    if name.lower() in variables:
+        return variables[name.lower()]
     require(
         redact_error(name) == name,
         "This looks like a key. Other users can see what stands on a command line: replace the key at its provider, "
@@ -73,12 +70,12 @@ def find_variable(name: str, known: dict[str, str]) -> str:
 
 
 def is_variable(name: str) -> bool:
-    """Whether a stored key may become this variable: nothing else of an environment can be set by the file."""
+    """Whether a stored key may become this variable: the file must not be able to set any other variable."""
     return _VARIABLE.fullmatch(name) is not None and is_secret_name(name)
 
 
 def check_key(value: str) -> str:
-    """The key without white space around it. From now on it is redacted. Raises InvalidRequestError."""
+    """The key without surrounding white space. It is redacted from now on. Raises InvalidRequestError."""
     value = value.strip()
     learn_secrets([value])
     require(
@@ -91,29 +88,29 @@ def check_key(value: str) -> str:
 
 
 def load(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Put stored keys into the environment where it lacks them. What stands in the way is logged, and in `problem`."""
+    """Put stored keys into the environment where it lacks them. A failure is logged, and kept in `problem`."""
     global problem  # noqa: PLW0603  (as the environment is, it is of the whole process)
     problem = ""
     try:
-        stored = read_stored()
-        learn_secrets(stored.in_file.values())
-        take(environ, stored.in_file, f"the file {default_path()}")
-        if missing := sorted(name for name in stored.in_keyring if not environ.get(name)):
-            title, values = keyrings.read(missing)
+        stored_keys = read_stored()
+        learn_secrets(stored_keys.in_file.values())
+        add_to_environment(environ, stored_keys.in_file, f"the file {default_path()}")
+        if missing_names := sorted(name for name in stored_keys.in_keyring if not environ.get(name)):
+            title, values = keyrings.read(missing_names)
             learn_secrets(values.values())
-            take(environ, values, title)
+            add_to_environment(environ, values, title)
     except KeyStoreError as error:
         problem = str(error)
         logger.warning("%s", problem)
 
 
 async def load_for(environ: Mapping[str, str]) -> None:
-    """As `load`, if this is the environment of the process, and while others go on: a keyring may take its time."""
+    """As `load`, in a thread because a keyring may be slow, and only if this is the environment of the process."""
     if environ is os.environ and default_path().exists():
         await to_thread.run_sync(load)
 
 
-def take(environ: MutableMapping[str, str], values: Mapping[str, str], origin: str) -> None:
+def add_to_environment(environ: MutableMapping[str, str], values: Mapping[str, str], origin: str) -> None:
     for name, value in values.items():
         if not environ.get(name):
             environ[name] = value
@@ -122,76 +119,76 @@ def take(environ: MutableMapping[str, str], values: Mapping[str, str], origin: s
 
 def store(variable: str, value: str) -> str:
     """Store a key, and return where it is now. Raises KeyStoreError."""
-    with change_stored() as change:
-        stored = read_stored()
-        others = {name: text for name, text in stored.in_file.items() if name != variable}
-        if backend := keyrings.find_keyring():
+    with lock_file() as change:
+        stored_keys = read_stored()
+        other_keys = {name: text for name, text in stored_keys.in_file.items() if name != variable}
+        if backend := keyrings.load_keyring():
             keyrings.write(backend, variable, value)
-            change(Stored(others, stored.in_keyring | {variable}))
+            change(StoredKeys(other_keys, stored_keys.in_keyring | {variable}))
             return f"the keyring ({backend.name})"
-        change(Stored(others | {variable: value}, stored.in_keyring - {variable}))
+        change(StoredKeys(other_keys | {variable: value}, stored_keys.in_keyring - {variable}))
         return f"the file {default_path()}"
 
 
 def remove(variable: str) -> bool:
     """Forget a key; False if there is none. Raises KeyStoreError."""
-    with change_stored() as change:
-        stored = read_stored()
-        if variable not in stored.in_file and variable not in stored.in_keyring:
+    with lock_file() as change:
+        stored_keys = read_stored()
+        if variable not in stored_keys.in_file and variable not in stored_keys.in_keyring:
             return False
-        if variable in stored.in_keyring and (backend := keyrings.find_keyring()):
+        if variable in stored_keys.in_keyring and (backend := keyrings.load_keyring()):
             keyrings.delete(backend, variable)
-        others = {name: text for name, text in stored.in_file.items() if name != variable}
-        change(Stored(others, stored.in_keyring - {variable}))
+        other_keys = {name: text for name, text in stored_keys.in_file.items() if name != variable}
+        change(StoredKeys(other_keys, stored_keys.in_keyring - {variable}))
         return True
 
 
-def read_stored() -> Stored:
-    """What the file says. Raises KeyStoreError for one that others can read or that is not as we write it."""
+def read_stored() -> StoredKeys:
+    """The content of the file. Raises KeyStoreError if other users can read it, or if it is not in our format."""
     path = default_path()
     try:
         descriptor = os.open(path, os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
-        return NOTHING
+        return NO_KEYS
     except OSError as error:
         reason = "it is a link" if path.is_symlink() else error.strerror
         raise KeyStoreError(f"The stored keys are not read: {path}: {reason}. {SET_AGAIN}") from None
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
+        status = os.fstat(file.fileno())
         check_folder(path.parent)
-        check_owner(path, found, 0o077, "read or changed", "600")
-        content = file.read(MAX_FILE_BYTES + 1) if stat.S_ISREG(found.st_mode) else b""
+        check_owner(path, status, 0o077, "read or changed", "600")
+        content = file.read(MAX_FILE_BYTES + 1) if stat.S_ISREG(status.st_mode) else b""
     try:
         data = json.loads(content)
-        stored = Stored(dict(data["file"]), frozenset(data["keyring"]))
-        are_names = all(map(is_variable, [*stored.in_file, *stored.in_keyring]))
+        stored_keys = StoredKeys(dict(data["file"]), frozenset(data["keyring"]))
+        are_names = all(map(is_variable, [*stored_keys.in_file, *stored_keys.in_keyring]))
         if len(content) > MAX_FILE_BYTES or not (
-            are_names and all(map(_KEY.fullmatch, stored.in_file.values()))
+            are_names and all(map(_KEY.fullmatch, stored_keys.in_file.values()))
         ):
             raise ValueError("not as it is written here")  # noqa: TRY301
     except (ValueError, LookupError, TypeError, RecursionError):
         raise KeyStoreError(f"The stored keys in {path} cannot be read. {SET_AGAIN}") from None
-    return stored
+    return stored_keys
 
 
 def check_folder(folder: Path) -> None:
     check_owner(folder, folder.stat(), 0o022, "changed", "go-w")
 
 
-def check_owner(path: Path, found: os.stat_result, others: int, what: str, mode: str) -> None:
+def check_owner(path: Path, status: os.stat_result, rights_of_others: int, change: str, mode: str) -> None:
     """Raises KeyStoreError where other users have rights (bits of `others`)."""
     if sys.platform != "win32":
-        refused = "The stored keys are not read"
-        if found.st_uid != os.geteuid():
-            raise KeyStoreError(f"{refused}: {path} belongs to another user. Run: chown $USER {path}")
-        if found.st_mode & others:
-            rights = f"can be {what} by others (mode {found.st_mode & 0o777:03o})"
-            raise KeyStoreError(f"{refused}: {path} {rights}. Run: chmod {mode} {path}")
+        refusal = "The stored keys are not read"
+        if status.st_uid != os.geteuid():
+            raise KeyStoreError(f"{refusal}: {path} belongs to another user. Run: chown $USER {path}")
+        if status.st_mode & rights_of_others:
+            rights = f"can be {change} by others (mode {status.st_mode & 0o777:03o})"
+            raise KeyStoreError(f"{refusal}: {path} {rights}. Run: chmod {mode} {path}")
 
 
 @contextmanager
-def change_stored() -> Iterator[Callable[[Stored], None]]:
-    """A function that replaces the file, while no other process changes it. Raises KeyStoreError."""
+def lock_file() -> Iterator[Callable[[StoredKeys], None]]:
+    """Lock the file against other processes, and yield a function that replaces it. Raises KeyStoreError."""
     path = default_path()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -199,13 +196,13 @@ def change_stored() -> Iterator[Callable[[Stored], None]]:
         flags = os.O_RDWR | os.O_CREAT | NO_LINK
         with os.fdopen(os.open(path.with_name("keys.lock"), flags, 0o600), "r+b") as lock:
             wait_for_lock(lock.fileno())
-            yield lambda stored: replace_file(path, stored)
+            yield lambda stored_keys: replace_file(path, stored_keys)
     except OSError as error:
         raise KeyStoreError(f"The keys in {path} cannot be changed: {error.strerror or error}.") from None
 
 
 def wait_for_lock(descriptor: int) -> None:
-    """It is given up when the file is closed, and by the system when the process dies."""
+    """Wait for the lock. It ends when the file is closed, or when the process dies."""
     if sys.platform == "win32":
         import msvcrt  # noqa: PLC0415
 
@@ -216,9 +213,9 @@ def wait_for_lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def replace_file(path: Path, stored: Stored) -> None:
-    """Raises OSError. The file is there whole at any time, and never readable by others."""
-    data = {"file": dict(sorted(stored.in_file.items())), "keyring": sorted(stored.in_keyring)}
+def replace_file(path: Path, stored_keys: StoredKeys) -> None:
+    """Replace the file atomically; other users can never read it. Raises OSError."""
+    data = {"file": dict(sorted(stored_keys.in_file.items())), "keyring": sorted(stored_keys.in_keyring)}
     draft = path.with_name(f".keys.{secrets.token_hex(8)}")
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,8 +1,8 @@
-"""The way to every provider that litellm supports.
+"""Models and errors of every provider that litellm supports.
 
-litellm takes seconds to import and prints to standard output, so it is imported in a thread, while the debate that
-needs it is being recorded, and silenced. Retries are ours: litellm's need a package it does not depend on, and retry
-wrong keys too.
+litellm takes seconds to import and prints to standard output. So it is imported in a thread, while the debate that
+needs it is being recorded, and silenced. Retries are ours: litellm's need a package that it does not depend on, and
+also repeat requests with wrong keys.
 """
 
 import asyncio
@@ -25,14 +25,19 @@ from server.models.prices import MAX_COST_USD, find_row
 from server.models.providers.addresses import (
     OLLAMA_PROVIDERS,
     check_callable,
-    find_api_base,
     is_offline,
     parse_provider,
+    read_api_base,
 )
-from server.models.providers.connections import MAX_RESPONSE_BYTES, UnreadableResponseError, check_size
+from server.models.providers.connections import (
+    MAX_RESPONSE_BYTES,
+    MAX_STREAM_BYTES,
+    UnreadableResponseError,
+    check_size,
+)
 from server.models.providers.errors import ProviderFailure, classify_error
 from server.models.providers.model import ProviderModel
-from server.models.providers.request import REASONING_TOKENS
+from server.models.providers.request import EFFORT
 from server.models.providers.response import (
     Completion,
     read_completion,
@@ -47,7 +52,10 @@ FIRST_CALL_MODULES = (
     "litellm.proxy.openai_files_endpoints.common_utils",
     "litellm.litellm_core_utils.default_encoding",
 )
-"""What litellm imports in the first call, for a quarter of a second in which everything else would stand still."""
+"""What litellm imports in its first call, which would block the event loop for a quarter of a second."""
+
+ANTHROPIC_BUDGETS = {"low": 1_024, "medium": 2_048, "high": 4_096}
+"""The thinking tokens that litellm gives Anthropic's models, by effort. They refuse fewer than the lowest."""
 
 _import: Future[Any] | None = None  # the one that runs, or ran last
 
@@ -69,19 +77,19 @@ class LitellmModel(ProviderModel):
         start_import()
 
     async def prepare(self) -> None:
-        check_callable(self.name, self.api_base or find_api_base(self.litellm_name))
+        check_callable(self.name, self.api_base or read_api_base(self.litellm_name))
         await get_litellm()
 
     async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
         litellm = import_litellm()
-        arguments = self._build_arguments(litellm, request) | extras
+        arguments = self._build_arguments(request) | self._fit_effort(request, extras)
         try:
             if on_text is None:
                 return read_completion(await litellm.acompletion(**arguments))
             options = {"stream": True, "stream_options": {"include_usage": True}}
             return await read_stream(await litellm.acompletion(**arguments, **options), on_text)
         except Exception as error:
-            # litellm and the client below it take it for a broken connection, which one would try again.
+            # litellm reports an unreadable answer as a broken connection, which would be retried.
             if unreadable := find_unreadable(error):
                 raise unreadable from None
             raise
@@ -92,25 +100,33 @@ class LitellmModel(ProviderModel):
     def look_up_cost(self, counts: Any) -> str:
         return look_up_litellm_cost(import_litellm(), self.litellm_name, counts)
 
-    def _build_arguments(self, litellm: Any, request: Request) -> dict[str, Any]:
+    def _fit_effort(self, request: Request, extras: dict[str, Any]) -> dict[str, Any]:
+        """Anthropic's models refuse a thinking budget that is not below the limit: send a smaller one, or none."""
+        limit, usual = self.find_limit(request), ANTHROPIC_BUDGETS.get(extras.get(EFFORT, ""), 0)
+        if limit > usual or not ("claude" in self.litellm_name or self.litellm_name.startswith("anthropic/")):
+            return extras
+        budget = {"thinking": {"type": "enabled", "budget_tokens": limit - 1}}
+        other_extras = {name: value for name, value in extras.items() if name != EFFORT}
+        return other_extras | (budget if limit > min(ANTHROPIC_BUDGETS.values()) else {})
+
+    def _build_arguments(self, request: Request) -> dict[str, Any]:
         provider = parse_provider(self.litellm_name)
-        is_reasoning = litellm.supports_reasoning(model=self.litellm_name)
         # Anthropic's prompt cache needs blocks with a mark.
         has_blocks = provider == "anthropic" or self.litellm_name.startswith("claude")
         messages = [
             {"role": role, "content": split_blocks(content) if has_blocks and role == "user" else content}
             for role, content in ((message.role, message.content) for message in request.prompt.messages)
         ]
-        # Offline, the address that was checked is the one that is used.
+        # Offline, litellm must use the address that was checked.
         is_explicit = is_offline() or provider in OLLAMA_PROVIDERS
-        api_base = self.api_base or (find_api_base(self.litellm_name) if is_explicit else "")
+        api_base = self.api_base or (read_api_base(self.litellm_name) if is_explicit else "")
         arguments: dict[str, Any] = {"api_base": api_base} if api_base else {}
         if provider in OLLAMA_PROVIDERS:
             arguments["num_ctx"] = self.choose_window(request)
         return arguments | {
             "model": self.litellm_name,
             "messages": messages,
-            "max_tokens": request.max_tokens + (REASONING_TOKENS if is_reasoning else 0),
+            "max_tokens": self.find_limit(request),
             "timeout": request.timeout,
             "num_retries": 0,
             "max_retries": 0,  # of the OpenAI client below litellm
@@ -120,12 +136,12 @@ class LitellmModel(ProviderModel):
 
 def classify_litellm_error(error: Exception, name: str) -> ProviderFailure:
     litellm_name = name.removeprefix(LITELLM_PREFIX)
-    missing = find_missing_variables(import_litellm(), litellm_name)
-    return classify_error(error, name, missing, find_key_variable(litellm_name))
+    missing_variables = list_missing_variables(import_litellm(), litellm_name)
+    return classify_error(error, name, missing_variables, find_key_variable(litellm_name))
 
 
 def find_unreadable(error: BaseException | None) -> UnreadableResponseError | None:
-    """The first of the causes of an error that says that the answer is too large, or no JSON."""
+    """The first cause of an error that says that the answer is too large, or not JSON."""
     while error:
         if isinstance(error, UnreadableResponseError):
             return error
@@ -135,7 +151,7 @@ def find_unreadable(error: BaseException | None) -> UnreadableResponseError | No
     return None
 
 
-def find_missing_variables(litellm: Any, name: str) -> list[str]:
+def list_missing_variables(litellm: Any, name: str) -> list[str]:
     """The environment variables that the provider needs and that are not set."""
     with suppress(Exception):  # it only improves the wording of an error
         return list(litellm.validate_environment(model=name)["missing_keys"])
@@ -143,14 +159,14 @@ def find_missing_variables(litellm: Any, name: str) -> list[str]:
 
 
 def find_key_variable(name: str) -> str:
-    """The variable that holds the key of a model's provider; "" if it is none of the usual name."""
+    """The variable that holds the key of a model's provider; "" if the variable with the usual name is not set."""
     provider = parse_provider(name) if "/" in name else str(find_row(name).get("litellm_provider", ""))
     variable = f"{provider}_API_KEY".upper()
     return variable if os.environ.get(variable) else ""
 
 
 def has_provider(litellm: Any, name: str) -> bool:
-    """Whether litellm knows whom to ask for a model."""
+    """Whether litellm knows the provider of a model."""
     try:
         litellm.get_llm_provider(model=name)
     except Exception:  # noqa: BLE001  (litellm raises many types)
@@ -163,8 +179,8 @@ def start_import() -> Future[Any]:
     global _import  # noqa: PLW0603  (a process has one)
     if _import is None or (_import.done() and _import.exception()):
         _import = Future()
-        _import.set_running_or_notify_cancel()  # who stops waiting for it stops nobody else
-        # No worker of a pool, for whose end the end of the process would wait.
+        _import.set_running_or_notify_cancel()  # a cancelled waiter must not cancel it for the others
+        # Not a thread of a pool: the process would wait for its end.
         Thread(target=_run_import, args=(_import,), name="import litellm", daemon=True).start()
     return _import
 
@@ -192,22 +208,22 @@ async def get_litellm() -> Any:
 
 @cache
 def import_litellm() -> Any:
-    # Else the import fetches a price list, and waits for seconds when offline.
+    # Otherwise the import downloads a price list, which takes seconds without a network.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    gc.disable()  # half a million objects that stay: to look through them again and again stops all of the process
+    gc.disable()  # the import makes half a million permanent objects; scanning them repeatedly blocks the process
     try:
         litellm: Any = import_module("litellm")
         for name in FIRST_CALL_MODULES:
-            with suppress(Exception):  # they are litellm's own, and may be elsewhere in another release
+            with suppress(Exception):  # internal modules of litellm, which another release may move
                 import_module(name)
     finally:
         gc.freeze()
         gc.enable()
-    learn_secrets(find_secrets(os.environ))  # it reads a file .env
-    litellm.suppress_debug_info = True  # else errors print to standard output
+    learn_secrets(find_secrets(os.environ))  # the import reads a file .env
+    litellm.suppress_debug_info = True  # otherwise errors print to standard output
     litellm.telemetry = False
     with suppress(ImportError):
-        # It asks Ollama about the model at every turn, and all of this process waits; `windows` asks once.
+        # It would ask Ollama about the model at every turn, and block this process; `windows` asks once.
         ollama = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
         ollama.get_model_info = lambda *_, **__: None
     limit_responses(import_module("litellm.llms.custom_httpx.aiohttp_transport").AiohttpResponseStream)
@@ -220,18 +236,21 @@ def import_litellm() -> Any:
 def limit_responses(stream_type: Any) -> None:
     """Make the streams through which litellm reads every response raise UnreadableResponseError for a large one.
 
-    Compressed bytes may become a thousand times as many later, so that fewer of them are read.
+    Compressed bytes can expand a thousandfold later, so they have a lower limit.
     """
     read_all = stream_type.__aiter__
 
     async def read_some(stream: Any) -> AsyncIterator[bytes]:
-        encoding = stream._aiohttp_response.headers.get("content-encoding", "identity")  # noqa: SLF001
-        most = MAX_RESPONSE_BYTES if encoding == "identity" else MAX_COMPRESSED_BYTES
+        headers = stream._aiohttp_response.headers  # noqa: SLF001
+        is_compressed = headers.get("content-encoding", "identity") != "identity"
+        limit = MAX_COMPRESSED_BYTES if is_compressed else MAX_RESPONSE_BYTES
+        if headers.get("content-type", "").startswith("text/event-stream"):
+            limit *= MAX_STREAM_BYTES // MAX_RESPONSE_BYTES
         size = 0
         async with aclosing(read_all(stream)) as pieces:
             async for piece in pieces:
                 size += len(piece)
-                check_size(size, most)
+                check_size(size, limit)
                 yield piece
 
     stream_type.__aiter__ = read_some
@@ -253,8 +272,8 @@ def look_up_litellm_cost(litellm: Any, name: str, counts: Any) -> str:
     """US dollars; "" for a model without a price in litellm's table, where litellm raises or says 0."""
     try:
         cost = sum(litellm.cost_per_token(model=name, usage_object=counts))
-        known = litellm.get_model_info(model=name)["key"]
-        if "input_cost_per_token" not in litellm.model_cost[known]:
+        key = litellm.get_model_info(model=name)["key"]
+        if "input_cost_per_token" not in litellm.model_cost[key]:
             return ""
     except Exception:  # noqa: BLE001  (an unknown price must not lose the reply)
         return ""

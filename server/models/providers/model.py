@@ -1,4 +1,4 @@
-"""Requests to a provider: time limits and attempts; and of a model, what an endpoint does not take."""
+"""Requests to a provider: time limits, retries, and requests simplified where an endpoint refuses a part of them."""
 
 import random
 from abc import ABC, abstractmethod
@@ -24,15 +24,18 @@ from server.models import (
     build_attempt,
     watch_nothing,
 )
+from server.models.prices import find_row
 from server.models.providers.errors import ProviderFailure
-from server.models.providers.request import build_extras
+from server.models.providers.request import EFFORT, build_extras
 from server.models.providers.response import Completion, build_reply, build_usage, read_token_count
 from server.models.resilience import Cooldown, Sleep
 
 MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
 
-SMALLEST_OLLAMA_WINDOW = 8192  # tokens
-OLLAMA_MARGIN = 1.5  # code and tables have more tokens than are estimated
+MIN_LIMIT = 256  # tokens of a reply: a refused limit is not halved below it
+
+MIN_OLLAMA_WINDOW = 8192  # tokens
+OLLAMA_MARGIN = 1.5  # code and tables have more tokens than the estimate
 
 
 A = TypeVar("A")
@@ -47,7 +50,7 @@ class ProviderCaller(ABC):
     provider: str = ""
     watch: WatchAttempt = watch_nothing
     sleep: Sleep = anyio.sleep
-    cooldown: Cooldown | None = None  # that of the provider
+    cooldown: Cooldown | None = None  # of the provider
 
     @abstractmethod
     async def prepare(self) -> None:
@@ -58,13 +61,13 @@ class ProviderCaller(ABC):
         """What an exception of an attempt means."""
 
     @contextmanager
-    def measure(self, made: Attempt) -> Iterator[None]:
-        """Around one attempt: tells whoever measures them of it, and of what it failed for."""
-        with self.watch(made):
+    def measure(self, attempt: Attempt) -> Iterator[None]:
+        """Measure one attempt, with the cause if it fails."""
+        with self.watch(attempt):
             try:
                 yield
             except Exception as error:
-                made.failure = self.classify(error).cause
+                attempt.failure = self.classify(error).cause
                 raise
 
     async def ask_repeatedly(
@@ -74,14 +77,14 @@ class ProviderCaller(ABC):
         max_attempts: int = MAX_ATTEMPTS,
         simplify: Callable[[ProviderFailure], bool] = lambda _: False,
     ) -> "TimedAnswer[A]":
-        """What `attempt` returns, which may raise any exception. Raises ModelError.
+        """Call `attempt`, which may raise any exception, until it returns. Raises ModelError.
 
-        `simplify`: whether the next attempt asks for less after this failure, and so need not wait.
+        `simplify`: makes the next attempt ask for less after a failure; True if it did, so that no wait is needed.
         """
         count = 0
         try:
             with anyio.fail_after(timeout):
-                started = anyio.current_time()
+                start_time = anyio.current_time()
                 while True:
                     count += 1
                     try:
@@ -94,16 +97,18 @@ class ProviderCaller(ABC):
         except TimeoutError:
             detail = f"{self.name} did not answer within {timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(count, 1)) from None
-        return TimedAnswer(answer, count, anyio.current_time() - started)
+        return TimedAnswer(answer, count, anyio.current_time() - start_time)
 
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
         """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
-        cooldown, asked = self.cooldown, failure.retry_after
-        if cooldown and failure.cause == "rate_limited":  # its guard repeats it, with fewer at once
-            cooldown.extend(asked or 0)
+        cooldown, retry_after = self.cooldown, failure.retry_after
+        if (
+            cooldown and failure.cause == "rate_limited"
+        ):  # the guard repeats it, with fewer requests in flight
+            cooldown.extend(retry_after or 0)
             raise ModelError(failure.cause, failure.detail, attempts=attempt, may_be_repeated=True) from None
         spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
-        pause = asked or min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread  # also for Retry-After: 0
+        pause = retry_after or min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread  # also for Retry-After: 0
         while failure.is_transient and attempt < max_attempts:
             pause = max(pause, cooldown.seconds_left() if cooldown else 0.0)
             if anyio.current_time() + pause >= anyio.current_effective_deadline():
@@ -123,13 +128,15 @@ class TimedAnswer(NamedTuple, Generic[A]):
 
 @dataclass(eq=False)
 class ProviderModel(ProviderCaller):
-    """Asks again without functions and schema where an endpoint refuses them."""
+    """A provider's model. It asks again without functions and schema, or for a shorter reply, if they are refused."""
 
     _: KW_ONLY
     api_base: str = ""
-    price: Price | None = None  # the operator's price, before any table's
-    _window: int = 0  # the largest that Ollama was asked for
-    _refused: set[str] = field(default_factory=set)  # what the endpoint answered only without
+    price: Price | None = None  # the operator's price, which wins over any table
+    _window: int = 0  # the largest window that Ollama was asked for
+    _limit: int = 0  # tokens of a reply after the endpoint refused a higher limit; 0 if it refused none
+    _max_thinking_tokens: int = 0  # the most that any reply needed
+    _refused: set[str] = field(default_factory=set)  # extras that the endpoint does not take
 
     @property
     def has_functions(self) -> bool:
@@ -158,22 +165,43 @@ class ProviderModel(ProviderCaller):
         cost = Decimal(self.price.input) * tokens[0] + Decimal(self.price.output) * tokens[1]
         return f"{cost.normalize():f}"
 
-    def choose_window(self, request: Request) -> int:
-        """The `num_ctx` to ask Ollama for, without which it cuts prompts, unsaid.
+    def find_limit(self, request: Request) -> int:
+        """The limit of tokens to ask for: with room for thoughts, unless litellm's table says there are none."""
+        row = find_row(self.name)
+        tokens = request.max_tokens
+        if row.get("supports_reasoning") is False:
+            tokens -= request.thinking_tokens
+        table_limit = row.get("max_output_tokens")
+        bounds = (tokens, table_limit if isinstance(table_limit, int) else 0, self._limit)
+        return min(bound for bound in bounds if bound > 0)
 
-        Memory grows with it, and another one loads the model again: a power of two with room to spare, and never less
-        than before.
+    def choose_window(self, request: Request) -> int:
+        """The `num_ctx` to ask Ollama for. Without it Ollama cuts prompts silently.
+
+        Memory grows with it, and another value loads the model again: so it is a power of two with room to spare, and
+        never less than before. It has room for twice the thinking tokens needed so far, since unused room costs memory.
         """
         tokens = estimate_tokens(message.content for message in request.prompt.messages)
-        self._window = self._window or SMALLEST_OLLAMA_WINDOW
-        while self._window < tokens * OLLAMA_MARGIN + request.max_tokens:
+        self._window = self._window or MIN_OLLAMA_WINDOW
+        text = self.find_limit(request) - request.thinking_tokens
+        thoughts = min(2 * self._max_thinking_tokens, request.thinking_tokens)
+        while self._window < tokens * OLLAMA_MARGIN + text + thoughts:
             self._window *= 2
         return min(self._window, request.window or self._window)
 
+    async def _complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
+        """As `complete`. Where OpenAI reports an error because the limit was too low, this returns a cut reply."""
+        try:
+            return await self.complete(request, extras, on_text)
+        except Exception as error:
+            if "low_limit" not in self.classify(error).objections:
+                raise
+            return Completion(finish_reason="length")
+
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         await self.prepare()  # before the timeout starts: an import takes seconds
-        offered = build_extras(self.name, request, has_functions=self.has_functions)
-        extras = {key: offered[key] for key in offered.keys() - self._refused}
+        all_extras = build_extras(self.name, request, has_functions=self.has_functions)
+        extras = {key: all_extras[key] for key in all_extras.keys() - self._refused}
         has_streamed = False
 
         def forward_piece(piece: str) -> None:
@@ -183,30 +211,39 @@ class ProviderModel(ProviderCaller):
                 on_text(piece)
 
         async def complete() -> tuple[Completion, Usage]:
-            made = build_attempt(self.name, self.provider, request)
-            with self.measure(made):
-                # A watcher who saw part of a reply gets no pieces of the next attempt.
+            attempt = build_attempt(self.name, self.provider, request)
+            with self.measure(attempt):
+                # Whoever saw part of a reply gets no pieces of the next attempt.
                 streaming = forward_piece if on_text and not has_streamed else None
-                completion = await self.complete(request, extras, streaming)
-                made.usage = build_usage(self.name, completion, self.compute_cost(completion.usage))
-                made.finish_reason = completion.finish_reason
-            return completion, made.usage
+                completion = await self._complete(request, extras, streaming)
+                attempt.usage = build_usage(self.name, completion, self.compute_cost(completion.usage))
+                attempt.finish_reason = completion.finish_reason
+            return completion, attempt.usage
 
-        def drop_extras(failure: ProviderFailure) -> bool:
+        def simplify(failure: ProviderFailure) -> bool:
             nonlocal extras
-            if not (extras and failure.is_request_error):
+            limit = self.find_limit(request)
+            if "effort" in failure.objections and EFFORT in extras:
+                self._refused.add(EFFORT)
+                del extras[EFFORT]
+            elif "high_limit" in failure.objections and limit > MIN_LIMIT:
+                self._limit = max(limit // 2, MIN_LIMIT)
+            elif failure.is_request_error and extras.keys() - {EFFORT}:
+                # The prompt describes the format in words as well.
+                extras = {EFFORT: extras[EFFORT]} if EFFORT in extras else {}
+            else:
                 return False
-            extras = {}  # the prompt describes the format in words as well
             return True
 
-        asked = await self.ask_repeatedly(complete, request.timeout, request.max_attempts, drop_extras)
+        timed_answer = await self.ask_repeatedly(complete, request.timeout, request.max_attempts, simplify)
         if request.prompt.strict:
-            self._refused |= offered.keys() - extras.keys()
-        completion, usage = asked.answer
+            self._refused |= all_extras.keys() - extras.keys()
+        completion, usage = timed_answer.answer
+        self._max_thinking_tokens = max(self._max_thinking_tokens, usage.thinking_tokens)
         text = "\n".join(message.content for message in request.prompt.messages)
-        took = {
-            "attempts": asked.attempts,
-            "milliseconds": round(asked.seconds * 1000),
+        measures = {
+            "attempts": timed_answer.attempts,
+            "milliseconds": round(timed_answer.seconds * 1000),
             "sent_tokens": find_unread_prompt(text, usage.input_tokens, request.window),
         }
-        return build_reply(self.name, completion, usage.model_copy(update=took))
+        return build_reply(self.name, completion, usage.model_copy(update=measures))

@@ -36,6 +36,7 @@ class Completion:
     usage: Any = None
     calls: list[_PartialCall] = field(default_factory=list)
     reply_id: Any = None
+    thought_length: int = 0  # characters of streamed thoughts, which nobody is shown
 
     @property
     def text(self) -> str:
@@ -50,23 +51,25 @@ class Completion:
         )
 
     def add(self, chunk: Any, part: str) -> str:
-        """Add what the first choice says in its `part`, and return its text."""
+        """Add the `part` of the first choice, and return its text."""
         self.model = chunk.model or self.model
         self.reply_id = self.reply_id or getattr(chunk, "id", None)
         self.usage = getattr(chunk, "usage", None) or self.usage
         if not chunk.choices:  # filters and proxies may return 200 and no choices
             return ""
         self.finish_reason = chunk.choices[0].finish_reason or self.finish_reason
-        said = getattr(chunk.choices[0], part)
-        self.add_calls(getattr(said, "tool_calls", None) or ())
-        self.pieces.append(said.content or "")
+        message = getattr(chunk.choices[0], part)
+        self.add_calls(getattr(message, "tool_calls", None) or ())
+        thought = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
+        self.thought_length += len(thought) if isinstance(thought, str) else 0
+        self.pieces.append(message.content or "")
         return self.pieces[-1]
 
     def add_calls(self, pieces: Iterable[Any]) -> None:
         for position, piece in enumerate(pieces):
             index, call_id = getattr(piece, "index", None), getattr(piece, "id", None)
             index = position if index is None else index
-            call = next((one for one in reversed(self.calls) if one.index == index), None)
+            call = next((row for row in reversed(self.calls) if row.index == index), None)
             # Some providers give every call the index 0: a new id is a new call.
             if call is None or (call_id and call.call_id not in (None, call_id)):
                 if len(self.calls) == MAX_CALLS:
@@ -119,14 +122,25 @@ def build_reply(name: str, completion: Completion, usage: Usage) -> Reply:
 
 def build_usage(name: str, completion: Completion, cost_usd: str = "") -> Usage:
     counts = completion.usage
+    output_tokens = read_token_count(counts, "completion_tokens")
     return Usage(
         model=qualify_model_name(name, completion.model)[:MAX_MODEL_NAME_LENGTH],
         input_tokens=read_token_count(counts, "prompt_tokens"),
         cached_tokens=read_token_count(getattr(counts, "prompt_tokens_details", None), "cached_tokens"),
-        output_tokens=read_token_count(counts, "completion_tokens"),
+        output_tokens=output_tokens,
+        thinking_tokens=count_thinking_tokens(completion, output_tokens),
         cost_usd=cost_usd,
         reply_id=completion.reply_id if isinstance(completion.reply_id, str) else "",
     )
+
+
+def count_thinking_tokens(completion: Completion, output_tokens: int) -> int:
+    """The thinking tokens among the output; estimated from characters if the provider does not count them."""
+    details = getattr(completion.usage, "completion_tokens_details", None)
+    if reasoning_tokens := read_token_count(details, "reasoning_tokens"):
+        return min(reasoning_tokens, output_tokens)
+    length = completion.thought_length + sum(map(len, completion.pieces))
+    return round(output_tokens * completion.thought_length / length) if completion.thought_length else 0
 
 
 def read_token_count(counts: Any, field: str) -> int:
@@ -135,10 +149,14 @@ def read_token_count(counts: Any, field: str) -> int:
     return min(max(count, 0), MAX_TOKEN_COUNT) if type(count) is int else 0
 
 
-def qualify_model_name(name: str, reported: Any) -> str:
-    """The model that replied, with the provider it was requested from: `provider/model`."""
-    provider, slash, requested = name.partition("/")
-    reported = collapse_whitespace(clean(reported)) if isinstance(reported, str) else ""
-    if reported in ("", requested):
+def qualify_model_name(name: str, reported_name: Any) -> str:
+    """The model that replied, as `provider/model`, with the provider that was asked."""
+    provider, slash, requested_name = name.partition("/")
+    reported_name = collapse_whitespace(clean(reported_name)) if isinstance(reported_name, str) else ""
+    if reported_name in ("", requested_name):
         return name
-    return reported if not slash or reported.startswith(f"{provider}/") else f"{provider}/{reported}"
+    return (
+        reported_name
+        if not slash or reported_name.startswith(f"{provider}/")
+        else f"{provider}/{reported_name}"
+    )

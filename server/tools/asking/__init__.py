@@ -1,1 +1,1 @@
-"""What is asked of the client during a call: of its person in forms (elicitation), of its model by sampling."""
+"""Questions to the client during a call: to its person in forms (elicitation), to its model by sampling."""

@@ -1,7 +1,7 @@
-"""Questions to the client, and what it gives back with the answers.
+"""Questions to the client, and the state that comes back with the answers.
 
-In the 2026 era a question is the result of the call, and the client repeats the call with the answer; before, it
-is a request from the server during the call. Nobody has to answer: what asks goes on with a default.
+In the 2026 era a question is the result of the call, and the client repeats the call with the answer. Before, it is a
+request from the server during the call. Nobody has to answer: without an answer the call goes on with a default.
 """
 
 from contextlib import suppress
@@ -28,21 +28,21 @@ MAX_ANSWER_SECONDS = 30.0
 
 
 class State(BaseModel):
-    """What a repeated call gives back of the one before. It comes from the client: nothing of it is believed."""
+    """The state that a repeated call brings back from the call before. It comes from the client: it is not trusted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     asks: Literal["models", "spending", "positions", "client", "turn"]
     debate_id: str = ""  # the debate that the call has opened, or waits for
-    models: list[str] = []  # that a person named
-    round: int = 0  # that the call was to run
-    legs: int = 0  # how often the client was asked in this call
-    batch: int = 0  # of the client's own model
-    seat: str = ""  # whose turn a person is to write
+    models: list[str] = []  # named by a person
+    round: int = 0  # the one that the call runs
+    legs: int = 0  # how often this call has asked the client
+    batch: int = 0  # of requests to the client's model
+    seat: str = ""  # the seat whose turn a person is asked to write
 
 
-class AskFirst(Exception):  # noqa: N818  (no error: the client is to answer before the call goes on)
-    """The call has a question to the client as its result."""
+class AskFirst(Exception):  # noqa: N818  (no error: it carries a question)
+    """Ends a call with a question to the client as its result."""
 
     def __init__(self, question: InputRequiredResult) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class AskFirst(Exception):  # noqa: N818  (no error: the client is to answer bef
 
 
 def read_state(call: ToolCall) -> State | None:
-    """What a repeated call gives back; None in any other call."""
+    """The state that a repeated call brings back; None in any other call."""
     try:
         return State.model_validate_json(call.params.request_state or "")
     except ValidationError:
@@ -62,14 +62,14 @@ def read_answer(call: ToolCall, key: str) -> InputResponse | None:
 
 
 def can_ask(call: ToolCall) -> bool:
-    """Whether the client can show a form to a person, who has ignored none of this call."""
+    """Whether the client can show a form to a person. False once a person has left a form of this call unanswered."""
     session = call.context.session
-    offered = session.client_capabilities.elicitation if session.client_capabilities else None
+    forms = session.client_capabilities.elicitation if session.client_capabilities else None
     if (
         call.is_ignored
         or not call.may_debate
-        or offered is None
-        or (offered.form is None and offered.url is not None)
+        or forms is None
+        or (forms.form is None and forms.url is not None)
     ):
         return False
     return is_asked_by_result(call) or session.can_send_request
@@ -80,7 +80,7 @@ def is_asked_by_result(call: ToolCall) -> bool:
 
 
 def build_question(state: State, form: ElicitRequestFormParams) -> InputRequiredResult:
-    """A result that asks a person. The repeated call has the answer under the name of what it asks."""
+    """A result that asks a person. The repeated call brings the answer under the key `state.asks`."""
     return build_questions(state, {state.asks: ElicitRequest(params=form)})
 
 
@@ -91,7 +91,7 @@ def build_questions(state: State, requests: dict[str, InputRequest]) -> InputReq
 
 
 async def ask(call: ToolCall, form: ElicitRequestFormParams, seconds: float) -> ElicitResult | None:
-    """The answer of the person, whatever it is; None without one in time. Before the 2026 era only."""
+    """The person's answer; None if none comes in time. Only for clients of before the 2026 era."""
     patience = anyio.move_on_after(min(seconds, MAX_ANSWER_SECONDS))
     with call.manager.await_person(), patience, suppress(MCPError, ValidationError):
         return await call.context.session.elicit_form(

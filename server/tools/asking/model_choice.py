@@ -1,4 +1,4 @@
-"""Which models debate where none is set up: asked of the person at the client, once a call."""
+"""Asks the person at the client which models debate if none is set up, once a call."""
 
 from typing import Any, TypeVar
 
@@ -25,8 +25,8 @@ MAX_LENGTH = 10 * MAX_NAME_LENGTH
 R = TypeVar("R", bound=DebateRequest)
 
 
-def build_form(missing: NoModelError) -> ElicitRequestFormParams:
-    """One field, filled in with what runs on the machine. Keys are never asked for."""
+def build_form(error: NoModelError) -> ElicitRequestFormParams:
+    """A form with one field, filled in with the models on this machine. Keys are never asked for."""
     field = {
         "type": "string",
         "title": "Models",
@@ -34,20 +34,20 @@ def build_form(missing: NoModelError) -> ElicitRequestFormParams:
         "maxLength": MAX_LENGTH,
     }
     message = (
-        f"No model is set up. Here {missing.found}. Debate with these?"
-        if missing.proposal
+        f"No model is set up. Here {error.found}. Debate with these?"
+        if error.proposal
         else "No model is set up. Which models shall debate? Their keys have to be set where the server runs; "
         f'"local" is the embedded model, and "{CALLER}" leaves the turns to your assistant.'
     )
-    default = {"default": ", ".join(missing.proposal)} if missing.proposal else {}
+    default = {"default": ", ".join(error.proposal)} if error.proposal else {}
     return ElicitRequestFormParams(
         message=message,
         requested_schema={"type": "object", "properties": {KEY: {**field, **default}}, "required": [KEY]},
     )
 
 
-def take_answer(call: ToolCall, request: R) -> R:
-    """The request with the models that a person named for this call; in any other call as it is."""
+def apply_answer(call: ToolCall, request: R) -> R:
+    """The request with the models that a person named for this call, if any."""
     state = read_state(call)
     if state and state.models:
         return request.model_copy(update={"models": state.models})
@@ -56,24 +56,24 @@ def take_answer(call: ToolCall, request: R) -> R:
 
 
 async def ask_for_models(
-    call: ToolCall, request: R, missing: NoModelError, deadline: float
+    call: ToolCall, request: R, error: NoModelError, deadline: float
 ) -> R | InputRequiredResult:
-    """The request with the models that the person names. Raises `missing` where nobody names any."""
+    """The request with the models that the person names. Raises `error` if nobody names any."""
     seconds, state = deadline - anyio.current_time(), read_state(call)
     if (state and state.asks == KEY) or not can_ask(call) or seconds <= 0:
-        raise missing
-    form = build_form(missing)
+        raise error
+    form = build_form(error)
     if is_asked_by_result(call):
         return build_question(State(asks="models"), form)
-    chosen = add_models(request, await ask(call, form, seconds))
-    if chosen is None:
-        raise missing
-    return chosen
+    answered = add_models(request, await ask(call, form, seconds))
+    if answered is None:
+        raise error
+    return answered
 
 
 def add_models(request: R, answer: Any) -> R | None:
     if not isinstance(answer, ElicitResult) or answer.action != "accept":
         return None
-    given = str((answer.content or {}).get(KEY) or "")[:MAX_LENGTH]
-    names = [name.strip() for name in given.split(",") if name.strip()]
+    text = str((answer.content or {}).get(KEY) or "")[:MAX_LENGTH]
+    names = [name.strip() for name in text.split(",") if name.strip()]
     return request.model_copy(update={"models": names}) if names else None

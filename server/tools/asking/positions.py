@@ -1,7 +1,7 @@
-"""Positions that a model proposed, confirmed by the person at the client.
+"""Has the person at the client confirm the positions that a model proposed.
 
-Without an answer the debate goes on with those proposed; with one, in its words. A person who declines them pays for no
-debate: it is left as it is, `ready`.
+Without an answer the debate goes on with the proposed positions; with an answer, with its words. If the person
+declines, the debate stays `ready` and costs nothing more.
 """
 
 from contextlib import suppress
@@ -29,7 +29,7 @@ from server.tools.asking.elicitation import (
     read_answer,
     read_state,
 )
-from server.tools.asking.sampling import TIMES_ASKED
+from server.tools.asking.sampling import MAX_ASKS
 from server.tools.asking.spending import CallingGuest
 from server.tools.asking.waiting import build_client, wait
 from server.tools.tool import ToolCall
@@ -37,14 +37,14 @@ from server.tools.tool import ToolCall
 KEY = "positions"
 
 REFLEX_SECONDS = 0.5
-"""Within them nobody has read a form: who declines it so soon is a client without a person (headless), which answers
-every form so, and was asked to run the debate. The protocol has no word by which to tell it apart. So it is a short
-time: a slow client that is taken for a person costs a call of `step_round`; a person taken for a client would pay.
+"""A form that is declined sooner was declined by a headless client, which declines every form and still wants the
+debate to run. The protocol offers no way to tell. The time is short on purpose: a slow client taken for a person costs
+one more call of `step_round`, while a person taken for a client would pay for a debate that they declined.
 """
 
 
 def build_form(debate: Debate) -> ElicitRequestFormParams:
-    """A field for each position that was proposed, filled in."""
+    """A form with a field for each proposed position, filled in."""
     properties = {
         f"position_{number}": {
             "type": "string",
@@ -65,54 +65,53 @@ def build_form(debate: Debate) -> ElicitRequestFormParams:
 async def start(
     call: ToolCall, request: DebateRequest, deadline: float, *, joins: bool
 ) -> DebateSnapshot | InputRequiredResult:
-    """Open a debate; where a model names its positions, wait for them, and ask whether they are meant so.
+    """Open a debate. If a model names its positions, wait for them, and have the person confirm them.
 
-    Raises:
-        TwinError: `joins`, and the caller has begun the same debate already.
-        AskFirst: the client is to answer before there is a debate.
+    Raises TwinError if `joins` and the caller has begun the same debate already, AskFirst if the client has to answer
+    before there is a debate.
     """
     asks = can_ask(call) and deadline > anyio.current_time()
     state, client = read_state(call), build_client(call)
     models = tuple(request.models) if state and state.asks in ("models", "spending") else ()
     guest = CallingGuest(client, call=call, deadline=deadline, models=models)
-    started = await call.manager.start(request, actor=call.actor, hold=asks, joins=joins, guest=guest)
-    return await settle(call, started, deadline, asks=asks)
+    snapshot = await call.manager.start(request, actor=call.actor, hold=asks, joins=joins, guest=guest)
+    return await settle(call, snapshot, deadline, asks=asks)
 
 
 async def settle(
-    call: ToolCall, started: DebateSnapshot, deadline: float, *, asks: bool
+    call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, asks: bool
 ) -> DebateSnapshot | InputRequiredResult:
-    """Wait for the positions of a debate that was just opened, and ask whether they are meant so."""
-    run = started.debate.setup.run
-    if not (started.debate.setup.needs_framing or asks) or (run and not asks):
-        return started
-    found: DebateSnapshot | InputRequiredResult = started
+    """Wait for the positions of a debate that was just opened, and have the person confirm them."""
+    run = snapshot.debate.setup.run
+    if not (snapshot.debate.setup.needs_framing or asks) or (run and not asks):
+        return snapshot
+    outcome: DebateSnapshot | InputRequiredResult = snapshot
     try:
-        if started.debate.setup.needs_framing:
-            found = await wait(call, started, deadline, partial(wait_for_positions, call, started))
-            if isinstance(found, InputRequiredResult) and asks:
-                later = TIMES_ASKED * call.manager.client_terms.seconds
-                call.manager.start_task(go_on_later, call, started.id, later)
-        left = deadline - anyio.current_time()
-        may_ask = asks and can_ask(call) and left > 0  # also after a form about the cost
-        if not isinstance(found, InputRequiredResult) and may_ask and found.debate.framed:
-            found = await confirm(call, found, left)
+        if snapshot.debate.setup.needs_framing:
+            outcome = await wait(call, snapshot, deadline, partial(wait_for_positions, call, snapshot))
+            if isinstance(outcome, InputRequiredResult) and asks:
+                delay = MAX_ASKS * call.manager.client_terms.seconds
+                call.manager.start_task(run_later, call, snapshot.id, delay)
+        seconds = deadline - anyio.current_time()
+        may_ask = asks and can_ask(call) and seconds > 0  # also after a form about the cost
+        if not isinstance(outcome, InputRequiredResult) and may_ask and outcome.debate.framed:
+            outcome = await confirm(call, outcome, seconds)
     except BaseException:
-        if run:  # whoever called is gone, and the debate goes on
-            call.manager.run_to_end(started)
+        if run:  # the caller is gone, but the debate goes on
+            call.manager.run_to_end(snapshot)
         raise
     finally:
-        if not isinstance(found, InputRequiredResult):
-            call.manager.release(started.id)
-    return found
+        if not isinstance(outcome, InputRequiredResult):
+            call.manager.release(snapshot.id)
+    return outcome
 
 
-async def wait_for_positions(call: ToolCall, started: DebateSnapshot, seconds: float) -> DebateSnapshot:
-    return await call.manager.wait_for_positions(started, wait=seconds, on_change=call.report)
+async def wait_for_positions(call: ToolCall, snapshot: DebateSnapshot, seconds: float) -> DebateSnapshot:
+    return await call.manager.wait_for_positions(snapshot, wait=seconds, on_change=call.report)
 
 
 async def join(call: ToolCall, debate_id: str, deadline: float, *, run: bool) -> DebateSnapshot:
-    """The debate that an identical call has opened, with its positions if they come in time."""
+    """The debate that an identical call opened, with its positions if they come in time."""
     snapshot = await call.manager.join(debate_id, run=run)
     wait = max(deadline - anyio.current_time(), 0)
     return await call.manager.wait_for_positions(snapshot, wait=0 if run else wait, on_change=call.report)
@@ -121,17 +120,17 @@ async def join(call: ToolCall, debate_id: str, deadline: float, *, run: bool) ->
 async def confirm(
     call: ToolCall, snapshot: DebateSnapshot, seconds: float
 ) -> DebateSnapshot | InputRequiredResult:
-    """Ask once whether the positions are meant so, and take over what is changed."""
+    """Ask the person once to confirm the positions, and apply their changes."""
     seconds, form = min(seconds, MAX_ANSWER_SECONDS), build_form(snapshot.debate)
     call.manager.asked[snapshot.id, KEY] = anyio.current_time()
     if is_asked_by_result(call):
-        call.manager.start_task(go_on_later, call, snapshot.id, seconds)
+        call.manager.start_task(run_later, call, snapshot.id, seconds)
         return build_question(State(asks="positions", debate_id=snapshot.id), form)
-    return await take_answer(call, snapshot, await ask(call, form, seconds))
+    return await apply_answer(call, snapshot, await ask(call, form, seconds))
 
 
-async def go_on_later(call: ToolCall, debate_id: str, seconds: float) -> None:
-    """Run a debate whose client does not come back with an answer."""
+async def run_later(call: ToolCall, debate_id: str, seconds: float) -> None:
+    """Run a debate after a delay, in case the client does not come back with an answer."""
     await anyio.sleep(seconds)
     call.manager.release(debate_id)
     with suppress(Exception):  # the next call reports it
@@ -140,10 +139,10 @@ async def go_on_later(call: ToolCall, debate_id: str, seconds: float) -> None:
             call.manager.run_to_end(snapshot)
 
 
-async def find_begun(
+async def resume(
     call: ToolCall, request: DebateRequest, deadline: float
 ) -> DebateSnapshot | InputRequiredResult | None:
-    """The debate that this call has opened before it asked the client; None in a call that begins."""
+    """The debate that this call opened before it asked the client; None in a first call."""
     state = read_state(call)
     if state is None or not state.debate_id:
         return None
@@ -151,28 +150,25 @@ async def find_begun(
     if snapshot.debate.setup.question != request.question:  # the state comes from the client
         return None
     if state.asks == KEY:
-        snapshot = await take_answer(call, snapshot, read_answer(call, KEY))
+        snapshot = await apply_answer(call, snapshot, read_answer(call, KEY))
         call.manager.release(snapshot.id)
         return snapshot
     return await settle(call, snapshot, deadline, asks=snapshot.id in call.manager.held)
 
 
-async def take_answer(call: ToolCall, snapshot: DebateSnapshot, answer: Any) -> DebateSnapshot:
-    """The debate with the positions of the answer, if it was accepted and they can be debated.
-
-    One that a person declined is not run.
-    """
+async def apply_answer(call: ToolCall, snapshot: DebateSnapshot, answer: Any) -> DebateSnapshot:
+    """The debate, with the positions of an accepted answer if they can be debated. A declined debate is not run."""
     if isinstance(answer, ElicitResult) and answer.action == "decline":
         asked_at = call.manager.asked.get((snapshot.id, KEY), -inf)
         if anyio.current_time() - asked_at >= REFLEX_SECONDS:
-            with suppress(InvalidRequestError):  # it is stepped anyway, or has begun
+            with suppress(InvalidRequestError):  # the debate has begun, or is stepped by the caller
                 return await call.manager.decline_positions(snapshot.id, actor=call.actor)
         return snapshot
     if not isinstance(answer, ElicitResult) or answer.action != "accept":
         return snapshot
     content, debaters = answer.content or {}, snapshot.debate.setup.debaters
-    given = {d.name: str(content.get(f"position_{n}") or "") for n, d in enumerate(debaters, start=1)}
+    stances = {d.name: str(content.get(f"position_{n}") or "") for n, d in enumerate(debaters, start=1)}
     with suppress(InvalidRequestError):
-        RevisePositions().build(snapshot.debate, InterventionRequest(stances=given))
-        return await call.manager.revise_positions(snapshot.id, given, actor=call.actor)
+        RevisePositions().build(snapshot.debate, InterventionRequest(stances=stances))
+        return await call.manager.revise_positions(snapshot.id, stances, actor=call.actor)
     return snapshot

@@ -1,11 +1,12 @@
 """The client's own model, asked through MCP sampling.
 
-Before the 2026 era a request to it is a request of the server, which can be made as long as the client is connected.
-Since then it is part of the result of a call: the client repeats the call with the answers. So the debate advances
+Before the 2026 era the server sends a request to the client, which is possible while the client is connected. Since
+then requests are part of the result of a call, and the client repeats the call with the answers. So the debate advances
 while a call about it is open, and all seats that are due together are asked in one result.
 
-What an SDK's client does when one of several answers is refused is to give up the whole call. Who did that is asked
-once more, alone; given up again, that turn has failed.
+Clients of SDKs give up the whole call if one of several requests is refused. Then each turn is asked for once more,
+alone; if it is given up again, the turn has failed. A client that comes back twice in a row without any answer has a
+person who refuses: it is not asked again for this debate until somebody resumes the debate.
 """
 
 import secrets
@@ -40,9 +41,8 @@ from server.tools.tool import ToolCall
 USER_REJECTED = -1  # the code of the specification for a person who said no
 MAX_TEXT_LENGTH = 1_000_000  # characters, after which an answer is cut
 MAX_MODEL_NAME_LENGTH = 100
-GATHERING_SECONDS = 0.5  # until seats are asked without those that should have been asked with them
-TIMES_ASKED = 2  # first together with others, then alone
-
+GATHERING_SECONDS = 0.5  # to wait for all seats that are due together
+MAX_ASKS = 2  # of one turn: first together with others, then alone
 
 REFUSED = "the person at the client refused to have its model asked."
 ADVICE = "Have them approve its requests, or give the seat another model with replace_model."
@@ -51,26 +51,28 @@ ADVICE = "Have them approve its requests, or give the seat another model with re
 def offers_sampling(call: ToolCall) -> bool:
     """Whether the client lends its model."""
     session = call.context.session
-    offered = session.client_capabilities.sampling if session.client_capabilities else None
-    return call.may_debate and offered is not None and (is_asked_by_result(call) or session.can_send_request)
+    capability = session.client_capabilities.sampling if session.client_capabilities else None
+    return (
+        call.may_debate and capability is not None and (is_asked_by_result(call) or session.can_send_request)
+    )
 
 
 def build_message(request: Request) -> CreateMessageRequest:
     messages = request.prompt.messages
     system = "\n\n".join(message.content for message in messages if message.role == "system")
-    said = [
+    sampled_messages = [
         SamplingMessage(role=message.role, content=TextContent(type="text", text=message.content))
         for message in messages
         if message.role != "system"
     ]
     params = CreateMessageRequestParams(
-        messages=said, max_tokens=request.max_tokens, system_prompt=system or None
+        messages=sampled_messages, max_tokens=request.max_tokens, system_prompt=system or None
     )
     return CreateMessageRequest(params=params)
 
 
 def read_reply(answer: InputResponse, seconds: float) -> Reply:
-    """What a client answered. Raises ModelError where that is no text."""
+    """The reply in a client's answer. Raises ModelError if it has no text."""
     if not isinstance(answer, CreateMessageResult | CreateMessageResultWithTools):
         raise ModelError("unreadable", f"{CLIENT}: it answered with something other than a message.")
     blocks = answer.content if isinstance(answer.content, list) else [answer.content]
@@ -83,27 +85,34 @@ def read_reply(answer: InputResponse, seconds: float) -> Reply:
     return Reply(text[:MAX_TEXT_LENGTH], usage, cut=is_cut)
 
 
-def name_model(reported: str) -> str:
-    """The name that a client reports for its model, as that of a model of this client."""
-    name = collapse_whitespace(clean(reported)).replace(" ", "-")[:MAX_MODEL_NAME_LENGTH]
+def name_model(reported_name: str) -> str:
+    """The name of a client's model: `client/` and the name that the client reports."""
+    name = collapse_whitespace(clean(reported_name)).replace(" ", "-")[:MAX_MODEL_NAME_LENGTH]
     plain = "".join(letter if letter.isalnum() or letter in "._:/@+-" else "-" for letter in name)
     return f"{CLIENT}/{plain}" if plain.strip("-/") else CLIENT
 
 
 def describe_refusal(error: MCPError) -> ModelError:
-    """What a client says instead of an answer."""
+    """The failure that a client reports instead of an answer."""
     causes: dict[int, FailureCause] = {USER_REJECTED: "refused", METHOD_NOT_FOUND: "bad_request"}
     cause = causes.get(error.error.code, "unavailable")
-    said = collapse_whitespace(clean(error.error.message))[:200]
+    text = collapse_whitespace(clean(error.error.message))[:200]
     if cause == "refused":
-        quoted = f' It said: "{said}"' if said else ""
-        return ModelError(cause, f"{CLIENT}: {REFUSED} {ADVICE}{quoted}")
-    return ModelError(cause, f"{CLIENT} gave no answer: {said}" if said else f"{CLIENT} gave no answer.")
+        quote = f' It said: "{text}"' if text else ""
+        return ModelError(cause, f"{CLIENT}: {REFUSED} {ADVICE}{quote}")
+    return ModelError(cause, f"{CLIENT} gave no answer: {text}" if text else f"{CLIENT} gave no answer.")
+
+
+def build_refusal() -> ModelError:
+    """The failure of a turn that a client leaves unanswered."""
+    return ModelError(
+        "refused", f"{CLIENT} came back without an answer: its person may have refused. {ADVICE}"
+    )
 
 
 @dataclass(eq=False)
 class LiveClient:
-    """A client of before the 2026 era. It lends its model until its connection is closed."""
+    """The model of a client of before the 2026 era, lent until the connection is closed."""
 
     call: ToolCall
     is_gone: bool = False
@@ -144,9 +153,9 @@ class QueuedTurn:
     request: Request
     since: float
     answer: InputResponse | Exception | None = None
-    times: int = 0  # that it was put into a result
-    batch: int = 0  # the last of these
-    until: float | None = None  # when the answer has to be there, while it is out
+    times: int = 0  # how often it was put into a result
+    batch: int = 0  # the number of the last of these results
+    until: float | None = None  # deadline of the answer, while the client has the request
 
     @property
     def is_out(self) -> bool:
@@ -159,12 +168,13 @@ class QueuedTurn:
 
 @dataclass(eq=False)
 class SamplingQueue:
-    """What a debate asks of a client of the 2026 era, and the answers that its calls bring."""
+    """The requests of a debate to a client of the 2026 era, and the answers that its calls bring."""
 
     _: KW_ONLY
     seconds: float
-    calls: int = 0  # that are open
+    calls: int = 0  # open calls
     batches: int = 0
+    refusals: int = 0  # times in a row that the client came back without any answer
     turns: dict[str, QueuedTurn] = field(default_factory=dict)  # by the key under which the answer comes
     changed: anyio.Event = field(default_factory=anyio.Event)
 
@@ -172,13 +182,17 @@ class SamplingQueue:
     def is_lent(self) -> bool:
         return self.calls > 0 or any(turn.is_out for turn in self.turns.values())
 
+    @property
+    def is_refused(self) -> bool:
+        return self.refusals >= MAX_ASKS
+
     def notify(self) -> None:
         self.changed.set()
         self.changed = anyio.Event()
 
     @contextmanager
     def open_call(self) -> Iterator[None]:
-        """A call is open. With the last one, what it was not asked for is withdrawn."""
+        """Count an open call. When the last one ends, requests that the client did not get are withdrawn."""
         self.calls += 1
         try:
             yield
@@ -187,6 +201,8 @@ class SamplingQueue:
             self.notify()
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002
+        if self.is_refused:
+            raise build_refusal()
         key = f"{request.seat} {secrets.token_urlsafe(9)}"
         self.turns[key] = turn = QueuedTurn(request, anyio.current_time())
         self.notify()
@@ -201,29 +217,31 @@ class SamplingQueue:
         while turn.answer is None:
             if not self.is_lent:
                 raise WithdrawnError
-            changed, left = self.changed, (turn.until or float("inf")) - anyio.current_time()
-            if left <= 0:
+            event, seconds = self.changed, (turn.until or float("inf")) - anyio.current_time()
+            if seconds <= 0:
                 raise ModelError("timeout", f"{CLIENT} did not answer within {self.seconds:g} seconds.")
-            with anyio.move_on_after(left):
-                await changed.wait()
+            with anyio.move_on_after(seconds):
+                await event.wait()
         if isinstance(turn.answer, Exception):
             raise turn.answer
         return turn.answer
 
-    def take(self, answers: Mapping[str, InputResponse], batch: int) -> None:
-        """Take what a call brings. `batch`: the one that it answers; 0 for a call that answers none.
+    def accept(self, answers: Mapping[str, InputResponse], batch: int) -> None:
+        """Accept the answers of a call. `batch`: the one that it answers; 0 for a call that answers none.
 
-        What the client leaves out it has given up; so has a client that calls anew, all that is out.
+        Requests of the batch without an answer count as given up; in a call without a batch, all that are out.
         """
         for key, answer in answers.items():
             if (turn := self.turns.get(key)) and turn.times and turn.answer is None:
-                turn.answer = answer
+                turn.answer, self.refusals = answer, 0
+        given_up = [turn for turn in self.turns.values() if turn.is_out and batch in (0, turn.batch)]
+        self.refusals += bool(given_up) and not answers
+        for turn in given_up:
+            turn.until = None
         for turn in self.turns.values():
-            if turn.is_out and batch in (0, turn.batch):
-                turn.until = None
-                if turn.times >= TIMES_ASKED:
-                    detail = f"{CLIENT} came back without an answer: its person may have refused. {ADVICE}"
-                    turn.answer = ModelError("refused", detail)
+            is_last = turn.is_due and turn.times >= MAX_ASKS
+            if turn.answer is None and (is_last or self.is_refused):
+                turn.answer = build_refusal()
         self.notify()
 
     async def wait_until_due(self) -> None:
@@ -231,27 +249,26 @@ class SamplingQueue:
             await self.changed.wait()
 
     async def gather(self, count: int) -> None:
-        """Wait for so many turns that are due together; a budget may let fewer of them be asked for."""
+        """Wait briefly for `count` turns that are due together. There may be fewer, because of a budget."""
         with anyio.move_on_after(GATHERING_SECONDS):
             while len(self.turns) < count:
                 await self.changed.wait()
 
     def hand_out(self) -> dict[str, CreateMessageRequest]:
-        """What to ask now: all that was not asked yet, else one of those that the client gave up."""
-        due = {key: turn for key, turn in self.turns.items() if turn.is_due}
-        chosen = {key: turn for key, turn in due.items() if not turn.times} or dict([*due.items()][:1])
+        """The requests to make now: all that were not made yet, else one of those that the client gave up."""
+        due_turns = {key: turn for key, turn in self.turns.items() if turn.is_due}
+        turns = {key: turn for key, turn in due_turns.items() if not turn.times} or dict(
+            [*due_turns.items()][:1]
+        )
         self.batches += 1
-        for turn in chosen.values():
+        for turn in turns.values():
             turn.times, turn.batch = turn.times + 1, self.batches
             turn.until = anyio.current_time() + min(self.seconds, turn.request.timeout)
         self.notify()
-        return {key: build_message(turn.request) for key, turn in chosen.items()}
+        return {key: build_message(turn.request) for key, turn in turns.items()}
 
 
-def find_queue(call: ToolCall, debate_id: str) -> SamplingQueue:
-    found: Any = call.manager.clients.get(debate_id)
-    return (
-        found
-        if isinstance(found, SamplingQueue)
-        else SamplingQueue(seconds=call.manager.client_terms.seconds)
-    )
+def get_queue(call: ToolCall, debate_id: str) -> SamplingQueue:
+    client: Any = call.manager.clients.get(debate_id)
+    is_queue = isinstance(client, SamplingQueue)
+    return client if is_queue else SamplingQueue(seconds=call.manager.client_terms.seconds)

@@ -1,6 +1,6 @@
-"""A debate that may cost more than the operator wants unconfirmed: asked of the person at the client, once.
+"""Has the person at the client confirm a debate whose estimate is above the operator's limit, once.
 
-Where nobody answers, it is opened: limits that hold are those of the debate and of the day.
+If nobody answers, the debate is opened: the limits of the debate and of the day still hold.
 """
 
 from dataclasses import dataclass
@@ -32,27 +32,27 @@ FIELD = "start"
 
 @dataclass(frozen=True, kw_only=True)
 class CallingGuest(Guest):
-    """Who opens a debate with a call of a tool. `models`: those that a person named in this call."""
+    """Whoever opens a debate by calling a tool. `models`: those that a person named in this call."""
 
     call: ToolCall
     deadline: float
     models: tuple[str, ...] = ()
 
     async def approve(self, setup: Opened) -> None:
-        """Raises InvalidRequestError for a debate that is not possible or not wanted, AskFirst with a question."""
+        """Raises InvalidRequestError for a debate that is impossible or declined, AskFirst with a question."""
         await super().approve(setup)
         call, limit = self.call, self.call.manager.client_terms.confirm_cost_usd
-        _, most = estimate(Debate(setup)).cost_usd
-        left = self.deadline - anyio.current_time()
-        if not limit or Decimal(most or 0) <= limit:
+        _, max_cost = estimate(Debate(setup)).cost_usd
+        seconds = self.deadline - anyio.current_time()
+        if not limit or Decimal(max_cost or 0) <= limit:
             return
         if (state := read_state(call)) and state.asks == "spending":
             check_answer(setup, read_answer(call, "spending"))
-        elif can_ask(call) and left > 0:
+        elif can_ask(call) and seconds > 0:
             form = build_form(setup, limit)
             if is_asked_by_result(call):
                 raise AskFirst(build_question(State(asks="spending", models=[*self.models]), form))
-            check_answer(setup, await ask(call, form, left))
+            check_answer(setup, await ask(call, form, seconds))
 
 
 def build_form(setup: Opened, limit: Decimal) -> ElicitRequestFormParams:
@@ -68,7 +68,7 @@ def check_answer(setup: Opened, answer: object) -> None:
     if not isinstance(answer, ElicitResult) or answer.action == "cancel":
         return
     if answer.action == "decline" or (answer.content or {}).get(FIELD) is False:
-        told = "The person at the client declined the cost, and the debate was not started."
+        reason = "The person at the client declined the cost, and the debate was not started."
         raise InvalidRequestError(
-            f"{told} {estimate_line(Debate(setup))} Ask for less: options.effort=quick, fewer rounds or other models."
+            f"{reason} {estimate_line(Debate(setup))} Ask for less: options.effort=quick, fewer rounds or other models."
         )

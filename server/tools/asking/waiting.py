@@ -1,4 +1,4 @@
-"""Waiting for a debate, with whoever is at the client asked meanwhile: its own model, and a person with a seat."""
+"""Waits for a debate, and meanwhile asks the client's model and a person with a seat for their turns."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -25,26 +25,26 @@ from server.tools.asking.elicitation import (
     read_answer,
     read_state,
 )
-from server.tools.asking.sampling import LiveClient, SamplingQueue, find_queue, offers_sampling
+from server.tools.asking.sampling import LiveClient, SamplingQueue, get_queue, offers_sampling
 from server.tools.tool import ToolCall
 
 MAX_LEGS = 8
-"""How often a call asks the client: SDKs give up a call after ten."""
+"""How often a call may ask the client: SDKs give up a call after ten times."""
 
 MAX_SHOWN_LENGTH = 3_000  # characters of what was said last, in a form
 
 TASKS_ABOUT_SIDES = ("judgment", "message")
-"""What models answer with the code word of a debater in it. A person sees names, and answers with one."""
+"""Tasks whose answers name a debater: models write a label, a person writes the name."""
 
 Waiting = Callable[[float], Awaitable[DebateSnapshot]]
 """Waits for a debate for at most so many seconds."""
 
 
 def build_client(call: ToolCall, debate_id: str = "") -> ClientModel | None:
-    """The model that a client lends for a debate, by default for one that is about to be opened."""
+    """The model that a client lends for a debate; without an id, for a debate that is about to be opened."""
     if not offers_sampling(call):
         return None
-    return find_queue(call, debate_id) if is_asked_by_result(call) else LiveClient(call)
+    return get_queue(call, debate_id) if is_asked_by_result(call) else LiveClient(call)
 
 
 async def wait(
@@ -59,42 +59,42 @@ async def wait(
         asks="client", debate_id=snapshot.id, round=round_number, legs=(state.legs if state else 0) + 1
     )
     if state and state.asks == "turn" and state.debate_id == snapshot.id:
-        await take_turn(call, snapshot.id, state.seat, read_answer(call, "turn"))
+        await submit_answer(call, snapshot.id, state.seat, read_answer(call, "turn"))
     while True:
-        found = await wait_with_model(call, snapshot.id, deadline, waiting, base)
-        if isinstance(found, InputRequiredResult):
-            return found
-        left = deadline - anyio.current_time()
-        turn = find_turn(call, found) if left > 0 and base.legs <= MAX_LEGS and can_ask(call) else None
+        outcome = await wait_with_model(call, snapshot.id, deadline, waiting, base)
+        if isinstance(outcome, InputRequiredResult):
+            return outcome
+        seconds = deadline - anyio.current_time()
+        turn = choose_turn(call, outcome) if seconds > 0 and base.legs <= MAX_LEGS and can_ask(call) else None
         if turn is None:
-            return found
-        call.manager.asked[found.id, turn.key] = anyio.current_time()
-        form = build_form(found, turn)
+            return outcome
+        call.manager.asked[outcome.id, turn.key] = anyio.current_time()
+        form = build_form(outcome, turn)
         if is_asked_by_result(call):
             return build_question(base.model_copy(update={"asks": "turn", "seat": turn.seat}), form)
-        await take_turn(call, found.id, turn.seat, await ask(call, form, left))
+        await submit_answer(call, outcome.id, turn.seat, await ask(call, form, seconds))
 
 
 async def wait_with_model(
     call: ToolCall, debate_id: str, deadline: float, waiting: Waiting, base: State
 ) -> DebateSnapshot | InputRequiredResult:
-    """What `waiting` returns; or, in the 2026 era, what the client's own model is to answer."""
-    client, left = build_client(call, debate_id), max(deadline - anyio.current_time(), 0)
+    """What `waiting` returns; or, in the 2026 era, requests to the client's own model."""
+    client, seconds = build_client(call, debate_id), max(deadline - anyio.current_time(), 0)
     if client is None:
-        return await waiting(left)
+        return await waiting(seconds)
     if not isinstance(client, SamplingQueue):
         call.manager.attend(debate_id, client)
-        return await waiting(left)
-    if left <= 0:
+        return await waiting(seconds)
+    if seconds <= 0:
         return await waiting(0)
     state = read_state(call)
     is_continued = state is not None and state.asks == "client" and state.debate_id == debate_id
     with client.open_call():
-        client.take(call.params.input_responses or {}, state.batch if state and is_continued else 0)
+        client.accept(call.params.input_responses or {}, state.batch if state and is_continued else 0)
         call.manager.attend(debate_id, client)
-        found = await race(call, client, debate_id, partial(waiting, left))
-        if found is not None:
-            return found
+        snapshot = await race(call, client, debate_id, partial(waiting, seconds))
+        if snapshot is not None:
+            return snapshot
         if base.legs > MAX_LEGS:
             return await waiting(0)
         requests = client.hand_out()
@@ -104,47 +104,49 @@ async def wait_with_model(
 async def race(
     call: ToolCall, queue: SamplingQueue, debate_id: str, follow: Callable[[], Awaitable[DebateSnapshot]]
 ) -> DebateSnapshot | None:
-    """What `follow` returns; None if there is something to ask the client before. Raises what `follow` raises."""
-    found: DebateSnapshot | None = None
+    """What `follow` returns; None if there are requests to the client before. Raises what `follow` raises."""
+    snapshot: DebateSnapshot | None = None
 
     async def wait_for_debate() -> None:
-        nonlocal found
-        found = await follow()
+        nonlocal snapshot
+        snapshot = await follow()
         tasks.cancel_scope.cancel()
 
-    async def wait_for_desk() -> None:
+    async def wait_for_questions() -> None:
         await queue.wait_until_due()
         snapshot = await call.manager.load(debate_id)
-        await queue.gather(sum(due.model == CLIENT for due in pending_calls(snapshot.debate)))
+        await queue.gather(sum(call_due.model == CLIENT for call_due in pending_calls(snapshot.debate)))
         tasks.cancel_scope.cancel()
 
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait_for_debate)
-            tasks.start_soon(wait_for_desk)
+            tasks.start_soon(wait_for_questions)
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
-    return found
+    return snapshot
 
 
-def find_turn(call: ToolCall, snapshot: DebateSnapshot) -> Call | None:
-    """The turn that a person is to write, and was not asked for."""
-    due = pending_calls(snapshot.debate) if snapshot.status == "waiting" else ()
+def choose_turn(call: ToolCall, snapshot: DebateSnapshot) -> Call | None:
+    """The next turn that a person has to write, and has not been asked for yet."""
+    calls = pending_calls(snapshot.debate) if snapshot.status == "waiting" else ()
     is_asked = call.manager.asked
-    return next((one for one in due if one.model == HUMAN and (snapshot.id, one.key) not in is_asked), None)
+    return next(
+        (turn for turn in calls if turn.model == HUMAN and (snapshot.id, turn.key) not in is_asked), None
+    )
 
 
 def build_form(snapshot: DebateSnapshot, turn: Call) -> ElicitRequestFormParams:
-    """A field for the text of a turn, below what it is about and what was said last, with names and no labels."""
-    awaited = next(one for one in awaited_turns(snapshot.debate) if one.speaker == turn.seat)
+    """A form with a field for the text of a turn, below its instruction and the last words, with names for labels."""
+    awaited = next(row for row in awaited_turns(snapshot.debate) if row.speaker == turn.seat)
     record, _, instruction = awaited.prompt.partition(f"{TURN_HEADING}\n")
     field = {"type": "string", "title": turn.seat[:60], "maxLength": MAX_SUBMISSION_LENGTH}
     if turn.task in TASKS_ABOUT_SIDES:
-        instruction += "\nWhere this asks for a code word, write a name."
-    shown = f"{instruction}\n\nSaid last:\n{cut_start(record.strip())}"
+        instruction += "\nWhere this asks for a label, write a name."
+    text = f"{instruction}\n\nSaid last:\n{cut_start(record.strip())}"
     message = (
         f"{turn.seat}, round {turn.round} ({describe_task(awaited)}). Decline to leave it to your assistant."
-        f"\n\n{name_sides(snapshot.debate, shown, turn.reading)}"
+        f"\n\n{name_sides(snapshot.debate, text, turn.reading)}"
     )
     return ElicitRequestFormParams(
         message=message,
@@ -162,8 +164,8 @@ def cut_start(text: str) -> str:
     return "\n".join(reversed(lines)) or text[-MAX_SHOWN_LENGTH:]
 
 
-async def take_turn(call: ToolCall, debate_id: str, seat: str, answer: object) -> None:
-    """Submit what a person wrote. Whatever cannot be used is left to `submit_turn`, as if nobody had been asked."""
+async def submit_answer(call: ToolCall, debate_id: str, seat: str, answer: object) -> None:
+    """Submit what a person wrote. A text that cannot be used is ignored: the turn is left to `submit_turn`."""
     if call.may_debate and isinstance(answer, ElicitResult) and answer.action == "accept":
         with suppress(InvalidRequestError):
             text = str((answer.content or {}).get("text") or "")

@@ -45,17 +45,31 @@ function Page({ app }) {
     <${Header} app=${app} debate=${debate} />
     <main id="main" tabindex="-1">
       <${Finding} app=${app} debate=${debate} />
+      <${Answers} debate=${debate} />
       <${Positions} debate=${debate} />
-      <${Contents} debate=${debate} />
-      <${Panel} debate=${debate} />
-      <${MapSection} debate=${debate} />
-      <${TimeSection} debate=${debate} />
-      <${ForkSection} app=${app} debate=${debate} />
-      <${Record} debate=${debate} />
+      ${debate.drawing.lines.length > 0 ? html`<${Folded} app=${app} debate=${debate} />` : html`<${Rest} app=${app} debate=${debate} />`}
     </main>
     <${Actions} app=${app} debate=${debate} />
     <footer><p>Drawn by Counterpoint from the record of the debate.</p></footer>`;
 }
+
+function Rest({ app, debate }) {
+  return html`<${Contents} debate=${debate} />
+    <${Panel} debate=${debate} />
+    <${MapSection} debate=${debate} />
+    <${TimeSection} debate=${debate} />
+    <${ForkSection} app=${app} debate=${debate} />
+    <${Record} debate=${debate} />`;
+}
+
+/** All that is not the answer: what speaks against it, figures, and the record. */
+const Folded = ({ app, debate }) => html`<details class="rest">
+  <summary>Everything else: the reviews, votes, time and money, ${debate.data.relatives?.length > 0 && "forks, "}and the record</summary>
+  <div class="card"><${Facts} debate=${debate} /></div>
+  <${Grounds} debate=${debate} title="What it hangs on" rows=${debate.drawing.claims.hangs_on} />
+  <${Against} debate=${debate} />
+  <${Rest} app=${app} debate=${debate} />
+</details>`;
 
 function Contents({ debate }) {
   const parts = [

@@ -12,6 +12,7 @@ function Header({ app, debate }) {
       <span>debate <code>${debate.id}</code></span>
       <span>${formatTime(debate.entries[0].at)}</span>
       <span>${humanize(setup.format)}</span>
+      ${app.chain.state === "altered" && html`<b class="failed">✗ record ${app.chain.words}</b>`}
       <${Status} app=${app} debate=${debate} />
     </p>
     <h1 dir="auto" class=${setup.question.length > 160 ? "words long" : "words"}>${plain(setup.question)}</h1>
@@ -21,50 +22,78 @@ function Header({ app, debate }) {
 }
 
 function Status({ app, debate }) {
-  const { done, expected } = debate.drawing.progress;
+  const { done, expected, work } = debate.drawing.progress;
   const going = !debate.end && expected > 0;
   return html`<span class="status" role="status">
     <span class=${"chip " + debate.status}>${debate.status}</span>
-    ${going && html`<progress max=${expected} value=${done} aria-label="Answers so far"></progress> <span>${done} of ${expected} answers</span>`}
+    ${going && html`<progress max=${expected} value=${done} aria-label="Answers so far"></progress> <span>${done} of ${expected} calls${work && html`. <${Words} text=${work} />`}</span>`}
     ${app.live.words && html`<span class=${"live " + app.live.state}>${app.live.words}</span>`}
   </span>`;
 }
 
 function Finding({ app, debate }) {
-  const { report, conclusion } = debate;
+  const { report } = debate;
   const side = debate.side(report.winner);
-  return html`<section class="card finding" data-side=${side < 0 ? "none" : side % 26} aria-labelledby="finding">
+  const isAnswer = debate.drawing.lines.length > 0;
+  return html`<section class=${"card finding" + (isAnswer ? " whole" : "")} data-side=${side < 0 ? "none" : side % 26} aria-labelledby="finding">
     <div class="found">
-      <${Outcome} debate=${debate} />
-      ${conclusion && html`<p class="verdict"><${Recorded} debate=${debate} seq=${conclusion.seq} field="verdict" /></p>`}
-      ${conclusion?.body.reasoning && html`<p class="reasoning"><${Recorded} debate=${debate} seq=${conclusion.seq} field="reasoning" /></p>`}
+      ${isAnswer ? html`<${AnswerLines} debate=${debate} />` : html`<${NoVerdict} debate=${debate} />`}
       ${report.deliverable && html`<div class="deliverable"><h3>Result</h3><${Words} text=${report.deliverable} tag="div" /></div>`}
       ${report.deliverable_problem && html`<p>No result: <${Words} text=${report.deliverable_problem} /></p>`}
-      ${report.settled && html`<p class="settled"><${Words} text=${report.settled} /></p>`}
-      <${Grounds} debate=${debate} title="What it hangs on" rows=${debate.drawing.claims.hangs_on} />
-      <${Against} debate=${debate} />
     </div>
-    <${Facts} app=${app} debate=${debate} />
+    ${!isAnswer && html`<${Facts} app=${app} debate=${debate} />`}
+    <dl class="facts"><${ChainFact} /></dl>
   </section>`;
 }
 
-function Outcome({ debate }) {
-  const { report } = debate;
-  const title =
-    report.winner_stance ||
-    (report.outcome === "contested" ? "no side prevailed" : report.outcome ? "" : describeNoFinding(debate));
-  return html`<p class="meta">${report.outcome && html`<span class="chip outcome">${report.outcome}</span>`}
-      ${report.winner && html`<span class="who">argued by <${Words} text=${report.winner} /></span>`}</p>
-    <h2 id="finding" class=${"outcome" + (title.length > 110 ? " long" : "")}>
-      ${report.winner && html`<${Badge} debate=${debate} name=${report.winner} />`}
-      <${Words} text=${title} />
-    </h2>
-    ${!report.outcome && debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}`;
+/** The lines that every client shows of an answer: what to do first. */
+function AnswerLines({ debate }) {
+  const { lines, report } = debate.drawing;
+  const at = Math.max(lines.findIndex((line) => line.head === report.answer.head), 0);
+  const { head, text } = lines[at];  // before it: whether the caller's own answer stands
+  return html`${at > 0 && html`<${ToldLines} lines=${lines.slice(0, at)} />`}
+    <p class="meta"><span class="chip outcome"><${Words} text=${head} /></span></p>
+    <h2 id="finding" class=${"outcome" + (text.length > 110 ? " long" : "")}><${Words} text=${text} /></h2>
+    <${ToldLines} lines=${lines.slice(at + 1)} />`;
 }
 
-function describeNoFinding(debate) {
-  if (debate.report.deliverable) return "A result, and no verdict";
-  return debate.end ? "It ended without a verdict" : "No verdict yet";
+const ToldLines = ({ lines }) => html`<dl class="told">
+  ${lines.map((line) => html`<dt><${Words} text=${line.head} /></dt><dd><${Words} text=${line.text} /></dd>`)}
+</dl>`;
+
+/** The answers that were given apart, side by side; what reviews refuted in them is a link to what is right. */
+function Answers({ debate }) {
+  const { answers } = debate.drawing;
+  if (!answers.length) return null;
+  const why = "Written before anybody had read another. What a review refuted is struck through, and leads to what is right.";
+  return html`<${Section} id="answers" title="First answers" why=${why}>
+    <div class="answers">
+      ${answers.map((answer, index) => html`<${ApartAnswer} key=${answer.title} answer=${answer} place=${index + 1} />`)}
+    </div>
+  <//>`;
+}
+
+function ApartAnswer({ answer, place }) {
+  const address = (number) => `wrong-${place}-${number}`;
+  return html`<article class="card apart" aria-label=${plain(answer.title)}>
+    <h3><${Words} text=${answer.title} /> <small><${Words} text=${answer.model} /></small></h3>
+    <p>${answer.parts.map(([text, number]) =>
+      number
+        ? html`<a class="refuted" href=${"#" + address(number)}><del><${Words} text=${text} /></del></a>`
+        : html`<${Words} text=${text} />`)}</p>
+    ${answer.corrections.length > 0 && html`<ul class="wrong">
+      ${answer.corrections.map((one, index) => html`<li id=${address(index + 1)} tabindex="-1">
+        ${one.words && html`<del><${Words} text=${one.words} /></del> `}<${Words} text=${one.right} /> <small><${Words} text=${one.by} /></small>
+      </li>`)}
+    </ul>`}
+  </article>`;
+}
+
+function NoVerdict({ debate }) {
+  const soFar = debate.drawing.answers.length && !debate.end && "Not checked yet: what was answered so far is below";
+  const title = soFar || (debate.end ? "It ended without a verdict" : "No verdict yet");
+  return html`<h2 id="finding" class="outcome">${title}</h2>
+    ${debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}`;
 }
 
 function Grounds({ debate, title, rows, children }) {
@@ -81,15 +110,14 @@ function Grounds({ debate, title, rows, children }) {
 }
 
 function Against({ debate }) {
-  const { report, drawing } = debate;
+  const { drawing } = debate;
   const rows = [...groupBy(drawing.claims.against, (row) => row.point)].map(([point, found]) => ({
     point,
     why: found.map((row) => row.why).join("; "),
   }));
-  const lines = [
-    ...report.dissent.map((line) => html`<li class="line"><small>found otherwise</small><${Words} text=${line} /></li>`),
-    ...report.cautions.map((line) => html`<li class="line"><small>caution</small><${Words} text=${line} /></li>`),
-  ];
+  const lines = debate.report.answer.findings.map(
+    (one) => html`<li class="line"><small><${Words} text=${`${one.seat}, ${one.stand}`} /></small><${Words} text=${one.text} /></li>`,
+  );
   if (!lines.length && !rows.length) return null;
   return html`<div class="against"><${Grounds} debate=${debate} title="What speaks against it" rows=${rows}>${lines}<//></div>`;
 }
@@ -98,36 +126,14 @@ const Fact = ({ name, value, children }) =>
   html`<div class="fact"><dt>${name}</dt><dd><b>${value}</b>${children && html`<small>${children}</small>`}</dd></div>`;
 
 function Facts({ debate }) {
-  const { report, votes } = debate;
-  const asked = report.panel.asked;
-  const forIt = votes.filter((vote) => !vote.abstains && vote.winner === report.winner && report.winner);
-  const abstaining = votes.filter((vote) => vote.abstains).map((vote) => `${vote.judge} abstains: it ${vote.abstains}`);
-  const before = debate.countBallots(0);
-  const after = debate.countBallots(-1);
-  const margins = forIt.map((vote) => vote.margin);
-  const isJudged = debate.readings.length > 0;
+  const { report } = debate;
   return html`<dl class="facts">
-    ${asked > 0 && html`<${Fact}
-      name=${(isJudged ? "judges" : "votes") + (report.winner ? " for it" : "")}
-      value=${report.winner ? `${forIt.length} of ${asked}` : String(asked)}>${plain(abstaining.join("; "))}<//>`}
-    ${isJudged && margins.length > 0 && html`<${Fact} name="smallest margin" value=${`${Math.min(...margins)} of 3`} />`}
-    ${report.confidence.value > 0 && html`<${Fact} name="confidence" value=${`${Math.round(report.confidence.value * 100)} %`}>
-      ${plain(report.confidence.basis)}
-    <//>`}
-    ${before && html`<${Fact}
-      name="private votes"
-      value=${`${listVotes(debate, before)} → ${listVotes(debate, after)}`}>first and last<//>`}
-    <${Fact} name="cost" value=${formatMoney(report.cost_usd)}>${plain(report.cost)}<//>
+    <${Fact} name="cost" value=${debate.paid.length ? formatMoney(report.cost_usd) : "none"}>${plain(report.cost)}<//>
     <${Fact} name="time" value=${formatSeconds(debate.seconds)}>
-      ${count(report.rounds_of_talk, "round")} of talk, ${count(report.turn_count, "turn")}
+      ${report.turn_count > 0 && `${count(report.rounds_of_talk, "round")} of talk, ${count(report.turn_count, "turn")}`}
     <//>
-    <${ChainFact} />
   </dl>`;
 }
-
-/** Votes of each side that has any, such as "A 2, C 1": a count of all sides has no room for twelve. */
-const listVotes = (debate, counts) =>
-  debate.names.flatMap((name, index) => (counts[index] ? `${debate.letter(name)} ${counts[index]}` : [])).join(", ") || "none";
 
 function ChainFact() {
   const { state, words, detail, head } = app.chain;

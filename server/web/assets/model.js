@@ -89,18 +89,6 @@ class Debate {
     return this.drawing.retracted.some((one) => one[0] === seat && one[1] === round && one[2] === slot);
   }
 
-  /** Counts of private choices, by side and for none, of the first or the last ballot of each debater. */
-  countBallots(which) {
-    const byVoter = groupBy(
-      this.ballots.filter((entry) => this.side(entry.body.seat) >= 0),
-      (entry) => entry.body.seat,
-    );
-    const chosen = [...byVoter.values()]
-      .filter((cast) => cast.length > 1)
-      .map((cast) => findChoice(cast.at(which).body));
-    return chosen.length ? this.names.map((name) => chosen.filter((choice) => choice === name).length) : null;
-  }
-
   get seconds() {
     const own = this.entries.filter((entry) => !this.drawing.inherited || entry.body.round > this.drawing.inherited);
     const times = (own.length ? own : this.entries).map((entry) => Date.parse(entry.at));
@@ -140,7 +128,8 @@ function formatMoney(dollars) {
   const amount = Number(dollars);
   if (dollars === "" || !Number.isFinite(amount)) return "price unknown";
   if (amount === 0) return "$0";
-  return "$" + (amount >= 1 ? amount.toFixed(2) : amount.toPrecision(2).replace(/e.*/, ""));
+  const figures = amount >= 1 ? amount.toFixed(2) : amount.toPrecision(3).replace(/e.*/, "");
+  return "$" + figures.replace(/(\.\d\d\d*?)0+$/, "$1");
 }
 
 function formatSeconds(seconds) {

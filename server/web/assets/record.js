@@ -140,6 +140,11 @@ const OTHERS = new Map(
     observed: Observation,
     extracted: Extraction,
     researched: Research,
+    advised: Advice,
+    reviewed: Advice,
+    exchanged: Advice,
+    reported: Advice,
+    checked: Advice,
   }),
 );
 
@@ -202,6 +207,17 @@ function Parts({ debate, entry, field, describe, texts }) {
       ${texts(part).map((name) => draw(`${field}.${index}.${name}`))}
     </li>`)}</ul>
   </div>`;
+}
+
+/** What an advisor, the writer or the checker wrote, as one text. */
+function Advice({ debate, entry }) {
+  const [title, text] = debate.drawing.advice[entry.seq] || ["", ""];
+  const retracted = debate.isRetracted(entry.body);
+  return html`<article class=${"turn" + (retracted ? " retracted" : "")} id=${"e" + entry.seq}
+    data-side=${debate.side(entry.body.seat) % 26} aria-label=${plain(title)}>
+    <h4><${Words} text=${title} /></h4>
+    <p><${Words} text=${text} /></p>
+  </article>`;
 }
 
 function Observation({ debate, entry }) {

@@ -103,6 +103,9 @@ function Timeline({ debate, calls, seats }) {
 const describeCall = ({ seat, kind, usage }) =>
   `${plain(seat)}: ${humanize(kind)}, ${formatSeconds(usage.milliseconds / 1000)}, ${formatMoney(usage.cost_usd || "")}`;
 
+const formatOutput = (written, thought) =>
+  written.toLocaleString("en") + (thought ? ` (${thought.toLocaleString("en")} thinking)` : "");
+
 function Costs({ debate, seats }) {
   const rows = seats.map((seat) => {
     const used = debate.paid.filter((entry) => entry.body.seat === seat).map((entry) => entry.body.usage);
@@ -133,7 +136,7 @@ function Costs({ debate, seats }) {
       <td>${used.length}</td>
       <td>${total(used, "input_tokens").toLocaleString("en")}</td>
       <td>${share(total(used, "cached_tokens"), total(used, "input_tokens"))}</td>
-      <td>${total(used, "output_tokens").toLocaleString("en")}</td>
+      <td>${formatOutput(total(used, "output_tokens"), total(used, "thinking_tokens"))}</td>
       <td>${(total(used, "milliseconds") / 1000).toFixed(1)}</td>
       <td class="money">
         <span>${formatMoney(cost)}</span>

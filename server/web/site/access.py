@@ -1,8 +1,8 @@
-"""Who may use a site on 127.0.0.1. Every program of this machine can connect to it, and any web page through a browser.
+"""Access control for a site on 127.0.0.1. Every program on this machine, and any page in its browsers, can reach it.
 
 A request is let in if its path begins with the token and its `Host` is this host and port: a page of another site that
 points its own name here (DNS rebinding) sends that name. A request that changes something must also come from a page
-of this site, as the browser states in `Origin`.
+of this site, by the browser's `Origin`.
 """
 
 from hmac import compare_digest
@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.access.response_headers import PROTECTIVE_HEADERS, add_headers
+from server.web.response_headers import PROTECTIVE_HEADERS, add_headers
 
 HOST = "127.0.0.1"
 HTTP_PORT = 80  # which browsers leave out
@@ -22,11 +22,11 @@ HEADERS = PROTECTIVE_HEADERS | {
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "no-referrer",
 }
-"""Of every response that does not say otherwise. The address holds the token: no other site is told it."""
+"""Headers of every response that does not set them itself. No other site may learn the address, which has the token."""
 
 
 class AccessGuard:
-    """Lets requests with the token in to `app`, which finds `/TOKEN` in `root_path`."""
+    """Passes requests with the token on to `app`, with `/TOKEN` in `root_path`."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
         self.app, self.token = app, token
@@ -39,7 +39,7 @@ class AccessGuard:
             if message["type"] == "http.response.start":
                 add_headers(message, HEADERS)
                 if message["status"] >= HTTPStatus.BAD_REQUEST and scope["method"] not in READING:
-                    # Else the rest of a body that nobody reads is waited for.
+                    # Otherwise the server would wait for the rest of a body that nobody reads.
                     MutableHeaders(scope=message)["connection"] = "close"
             await send(message)
 
@@ -55,8 +55,8 @@ class AccessGuard:
         headers = Headers(scope=scope)
         if headers.getlist("host") != [self.host]:
             return PlainTextResponse(f"This server answers for {self.host} only.", 421)
-        first = scope["path"].removeprefix("/").partition("/")[0]
-        if not compare_digest(first.encode(errors="replace"), self.token.encode()):
+        token = scope["path"].removeprefix("/").partition("/")[0]
+        if not compare_digest(token.encode(errors="replace"), self.token.encode()):
             text = (
                 "Open the address that `counterpoint view` printed: it holds a token, and this one does not."
             )

@@ -1,7 +1,7 @@
-"""What changes in the database, by whichever process, as server-sent events.
+"""Changes in the database, made by any process, as server-sent events.
 
-An event names the debates that have changed; the page asks for what is new of them. So nothing piles up for a slow
-page, and a page that was away for a while asks for the same thing as one that was not.
+An event names the debates that have changed, and the page then asks for what is new. So nothing piles up for a slow
+page, and a page that was away for a while asks for the same as any other.
 """
 
 import asyncio
@@ -21,13 +21,12 @@ from server.engine.debates import DebateManager
 from server.redaction import redact_error
 
 POLL_INTERVAL = 0.2  # seconds between looks for what other processes have written
-PING_INTERVAL = 15.0  # seconds without news until a comment is sent, which finds out who is gone
-SEND_TIMEOUT = 30.0  # seconds to take an event, after which a page is disconnected
-RETRY_MS = 1_000  # after which a browser connects again
-MAX_LOGGED = 1_000  # changes that a page which was away can be told one by one
+PING_INTERVAL = 15.0  # seconds without news until a comment is sent, which detects pages that are gone
+SEND_TIMEOUT = 30.0  # seconds for a page to take an event, or it is disconnected
+RETRY_MS = 1_000  # milliseconds after which a browser connects again
+MAX_LOGGED = 1_000  # changes kept for pages that were away
 
-EVERYTHING = None
-"""In the place of ids: any debate may have changed."""
+EVERYTHING = None  # in place of ids: any debate may have changed
 
 UNKNOWN_POSITION = -1
 
@@ -35,13 +34,13 @@ logger = logging.getLogger(__name__)
 
 
 class ChangeFeed:
-    """One poll for all who follow, and none while nobody does. `run` runs as long as this is used."""
+    """Polls once for all followers, and not at all while there are none. `run` must run while the feed is used."""
 
     def __init__(self, manager: DebateManager, *, max_logged: int = MAX_LOGGED) -> None:
         self.manager = manager
         self.trouble = ""  # why the database cannot be read now
         self.follower_count = 0
-        self._edition = secrets.token_hex(4)  # of the numbers of changes
+        self._edition = secrets.token_hex(4)  # tells this feed's numbers from those of another process
         self._changes: deque[tuple[int, frozenset[str] | None]] = deque(maxlen=max_logged)
         self._number = 0  # of the last change
         self.position = UNKNOWN_POSITION  # in the journal
@@ -49,7 +48,7 @@ class ChangeFeed:
         self._woken, self._changed, self._is_closed = anyio.Event(), anyio.Event(), False
         self._loop: asyncio.AbstractEventLoop | None = None
         manager.store.subscribe(lambda _snapshot: self._wake())
-        manager.presence.reopening_listeners.append(self._begin_again)
+        manager.presence.reopening_listeners.append(self._reset_position)
 
     async def run(self) -> None:
         """Never returns."""
@@ -62,7 +61,7 @@ class ChangeFeed:
                 await woken.wait()
 
     def close_soon(self) -> None:
-        """End all streams. It can be called by the handler of a signal."""
+        """End all streams. A signal handler may call it."""
         if self._loop:
             self._loop.call_soon_threadsafe(self.close)
 
@@ -72,21 +71,21 @@ class ChangeFeed:
         self._changed.set()
 
     async def follow(self, last_event_id: str = "") -> AsyncGenerator[bytes]:
-        """Events from now on; after one with this id, all that came since, or that everything may have changed."""
+        """Events from now on. With `last_event_id` also the changes since that event."""
         number = self._parse_id(last_event_id)
         is_new = True
         self.follower_count += 1
         self._wake()
         try:
             while not self._is_closed:
-                changed = self._changed
+                event_of_change = self._changed
                 if is_new or number != self._number:
                     event, is_new = self._build_event(number), False
                     number = self._number
                     yield event
                     continue
                 with anyio.move_on_after(PING_INTERVAL) as patience:
-                    await changed.wait()
+                    await event_of_change.wait()
                 if patience.cancelled_caught:
                     yield b":\n\n"
         finally:
@@ -100,17 +99,17 @@ class ChangeFeed:
         except DebateError as error:
             self._note((), redact_error(str(error)))
             return
-        begun_or_left = runs ^ (self._runs if self._runs is not None else runs)
+        changed_runs = runs ^ (self._runs if self._runs is not None else runs)
         is_fresh = self.position == UNKNOWN_POSITION
         self.position, self._runs = position, runs
-        self._note(EVERYTHING if is_fresh or self.trouble else {*ids, *begun_or_left}, "")
+        self._note(EVERYTHING if is_fresh or self.trouble else {*ids, *changed_runs}, "")
 
     def _note(self, ids: Iterable[str] | None, trouble: str) -> None:
-        changed = frozenset(ids) if ids is not EVERYTHING else EVERYTHING
-        if changed or changed is EVERYTHING or trouble != self.trouble:
+        changed_ids = frozenset(ids) if ids is not EVERYTHING else EVERYTHING
+        if changed_ids or changed_ids is EVERYTHING or trouble != self.trouble:
             self.trouble = trouble
             self._number += 1
-            self._changes.append((self._number, changed))
+            self._changes.append((self._number, changed_ids))
             self._changed.set()
             self._changed = anyio.Event()
 
@@ -118,27 +117,27 @@ class ChangeFeed:
         self._woken.set()
         self._woken = anyio.Event()
 
-    def _begin_again(self) -> None:
+    def _reset_position(self) -> None:
         """Another database is used now, whose entries are numbered anew."""
         self.position, self._runs = UNKNOWN_POSITION, None
 
     def _parse_id(self, event_id: str) -> int:
-        """The number of a change; -1 for one that is not of this feed."""
+        """The number of a change; -1 for an id of another feed."""
         edition, _, number = event_id.partition("-")
         is_own = edition == self._edition and number.isascii() and number.isdigit()
         return min(int(number[:18]), self._number) if is_own else -1
 
     def _build_event(self, after: int) -> bytes:
         """All changes after a number, as one event."""
-        since = [ids for number, ids in self._changes if number > after]
-        is_whole = after >= self._number - len(self._changes) and EVERYTHING not in since
-        ids = sorted(set().union(*(ids or () for ids in since))) if is_whole else EVERYTHING
+        changes = [ids for number, ids in self._changes if number > after]
+        is_whole = after >= self._number - len(self._changes) and EVERYTHING not in changes
+        ids = sorted(set().union(*(ids or () for ids in changes))) if is_whole else EVERYTHING
         data = json.dumps({"debates": ids, "trouble": self.trouble})
         return f"retry: {RETRY_MS}\nid: {self._edition}-{self._number}\ndata: {data}\n\n".encode()
 
 
 class EventStream(Response):
-    """Events as they come, until they end or the client leaves. A client that takes nothing is disconnected."""
+    """Sends events as they come, until they end or the client leaves. A client that takes nothing is disconnected."""
 
     media_type = "text/event-stream"
 

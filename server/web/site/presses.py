@@ -1,4 +1,4 @@
-"""The buttons of a page: what each asks of the engine, and the sentence that the page shows then."""
+"""The buttons of a page: what each does in the engine, and the sentence that the page shows afterwards."""
 
 from typing import Annotated, Literal
 
@@ -19,18 +19,17 @@ ACTIONS = {
     "challenge": "challenge",
     "conclude": "conclude",
 }
-"""The interventions of the engine, by the names of the buttons."""
+"""Interventions by the names of the buttons."""
 
 ASKING = ("step", "resume", "conclude")
-"""After which this process may ask models, if no other runs the debate."""
-
+"""Buttons after which this process may ask models, if no other process runs the debate."""
 
 STEP_WAIT = 0.5
-"""Seconds: a round that cannot begin, because of the database for example, says so at once."""
+"""Seconds to wait after a step, so that a round that cannot begin is reported at once."""
 
 
 class Press(BaseModel):
-    """A button that was pressed. The same press may arrive twice: its `request_id` and `round` say so."""
+    """A press of a button. A press may arrive twice: `request_id` and `round` identify it."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -42,20 +41,19 @@ class Press(BaseModel):
 
 
 def parse_press(body: bytes) -> Press:
-    """Raises InvalidRequestError, whose text does not repeat what was sent."""
+    """Parse a press. Raises InvalidRequestError, whose text does not repeat what was sent."""
     try:
         return Press.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the request"
-        raise InvalidRequestError(f"This press cannot be read: {where}: {first['msg']}.") from None
+        first_error = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(map(str, first_error["loc"])) or "the request"
+        raise InvalidRequestError(f"This press cannot be read: {place}: {first_error['msg']}.") from None
 
 
 async def perform(manager: DebateManager, debate_id: str, press: Press, actor: str) -> str:
-    """Do what a button asks for, and return a sentence on when it takes effect. A repeat does nothing more.
+    """Do what a button asks for, and return a sentence on when it takes effect. A repeat does nothing.
 
-    Raises:
-        DebateError: it is not possible; the text says why.
+    Raises DebateError, with the reason, if that is not possible.
     """
     snapshot = await manager.load(debate_id)
     require(not snapshot.debate.ended, f"The debate is over: {status_reason(snapshot.debate)}")
@@ -69,7 +67,7 @@ async def perform(manager: DebateManager, debate_id: str, press: Press, actor: s
 
 
 async def step(manager: DebateManager, before: DebateSnapshot, round_number: int) -> str:
-    """Begin the next round, and wait until what keeps it from beginning is known. 0: whichever it is."""
+    """Begin a round (0: the next one), and wait briefly for anything that keeps it from beginning."""
     after = await manager.step(before.id, expected_round=round_number, wait=STEP_WAIT)
     debate, reason = after.debate, status_reason(after.debate)
     number = round_number or next_round(before.debate)

@@ -1,4 +1,4 @@
-"""What is new in a debate, as pages ask for it: many tabs ask for the same at the same time, and it is built once."""
+"""What is new in a debate, for pages. It is built once, although many tabs ask for the same at the same time."""
 
 import json
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.web.sources import load_debate_data, mark_relatives
 
-MAX_KEPT = 8
+MAX_CACHED = 8
 
 ABANDONED_NOTE = (
     "No process runs this debate now: the one that did has ended, or was killed. What was recorded is kept, and Step "
@@ -19,14 +19,14 @@ ABANDONED_NOTE = (
 
 
 class Version(NamedTuple):
-    """What an answer depends on."""
+    """Everything that an answer depends on."""
 
     debate_id: str
     head: str  # hash of the last entry
     is_adopted: bool
     is_run: bool
     since_seq: int
-    family: str | None  # of its relatives, where they are asked for
+    family: str | None  # mark of the relatives, if they are asked for
 
     @property
     def tag(self) -> str:
@@ -36,10 +36,10 @@ class Version(NamedTuple):
 class Records:
     def __init__(self, manager: DebateManager) -> None:
         self._manager = manager
-        self._kept: dict[Version, bytes] = {}
+        self._cache: dict[Version, bytes] = {}
         self._lock = anyio.Lock()
 
-    async def find_version(self, debate_id: str, since_seq: int, *, with_family: bool) -> Version:
+    async def load_version(self, debate_id: str, since_seq: int, *, with_family: bool) -> Version:
         """Raises DebateNotFoundError."""
         snapshot = await self._manager.load(debate_id)
         is_run, family = await self._manager.is_run(debate_id), None
@@ -49,13 +49,13 @@ class Records:
         return Version(debate_id, head, is_adopted, is_run, since_seq, family)
 
     async def load(self, version: Version) -> bytes:
-        """JSON: {"data": for `counterpoint.show`, "next_round", "note": what the page says beside the status}."""
+        """JSON: {"data": for `counterpoint.show`, "next_round", "note": shown beside the status}."""
         async with self._lock:
-            if version not in self._kept:
-                while len(self._kept) >= MAX_KEPT:
-                    del self._kept[next(iter(self._kept))]
-                self._kept[version] = await self._build(version)
-            return self._kept[version]
+            if version not in self._cache:
+                while len(self._cache) >= MAX_CACHED:
+                    del self._cache[next(iter(self._cache))]
+                self._cache[version] = await self._build(version)
+            return self._cache[version]
 
     async def _build(self, version: Version) -> bytes:
         data = await load_debate_data(
@@ -71,7 +71,7 @@ class Records:
 
 
 def is_abandoned(snapshot: DebateSnapshot) -> bool:
-    """Whether a debate that nobody runs was left in the middle of what was asked for."""
+    """Whether a debate that nobody runs should run by itself, or was left in the middle of a round."""
     debate = snapshot.debate
     in_round = debate.round > 0 and not is_round_over(debate)
     return snapshot.status == "running" and (snapshot.is_unattended or in_round)

@@ -7,7 +7,7 @@
     GET  /debates/ID/record     what is new in it, as data
     POST /debates/ID/presses    a button
 
-Looking runs nothing and spends nothing. Errors are sentences: in `error` where data is asked for.
+Reading runs nothing and costs nothing. Errors are sentences; in data they stand in `error`.
 """
 
 import logging
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks: the debates that they see, what changes of them, and their name for the record."""
+    """Who sends a request: the debates that they see, the changes of these, and their name for the record."""
 
     manager: DebateManager
     feed: ChangeFeed
@@ -59,7 +59,7 @@ Answer = Callable[[Request, Visitor], Awaitable[Response]]
 
 
 def build_site(find_visitor: FindVisitor) -> Starlette:
-    """The application. `find_visitor`: whose request it is; the guard in front of it has let it in."""
+    """The application. `find_visitor`: says whose request it is; a guard in front of the application has let it in."""
 
     def serve(answer: Answer, *, is_page: bool = False) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -68,7 +68,7 @@ def build_site(find_visitor: FindVisitor) -> Starlette:
                 return await answer(request, visitor)
             except DebateError as error:
                 visitor.manager.presence.acknowledge(error)
-                status, text = find_status(error), redact_error(describe_error(error))
+                status, text = choose_status(error), redact_error(describe_error(error))
             except HTTPException as error:
                 status, text = error.status_code, error.detail
             except ClientDisconnect:
@@ -90,22 +90,21 @@ def build_site(find_visitor: FindVisitor) -> Starlette:
             Route("/events", serve(send_events)),
             Route("/debates/{debate_id}", serve(show_debate, is_page=True)),
             Route("/debates/{debate_id}/record", serve(send_record)),
-            Route("/debates/{debate_id}/presses", serve(take_press), methods=["POST"]),
+            Route("/debates/{debate_id}/presses", serve(handle_press), methods=["POST"]),
         ]
     )
 
 
-def find_status(error: DebateError) -> int:
+def choose_status(error: DebateError) -> int:
     if isinstance(error, DebateNotFoundError):
         return 404
     return 503 if isinstance(error, StorageUnavailableError) else 409
 
 
 def describe_error(error: DebateError) -> str:
-    text = str(error)
-    return (
-        text.partition(". ")[0] + "." if isinstance(error, DebateNotFoundError) else text
-    )  # the rest is for models
+    if isinstance(error, DebateNotFoundError):
+        return str(error).partition(". ")[0] + "."  # the rest is for models
+    return str(error)
 
 
 def build_html(page: str, status: int = 200) -> HTMLResponse:
@@ -140,14 +139,14 @@ async def show_debate(request: Request, visitor: Visitor) -> Response:
 
 
 async def send_record(request: Request, visitor: Visitor) -> Response:
-    """What `Records.load` returns. 304 if nothing is new since this `ETag`.
+    """What `Records.load` returns; 304 if nothing is new since the request's `ETag`.
 
-    `since`: the entries after this one. `family`: with what it is related to by forks, also then.
+    Query: `since` for the entries after this one; `family` to have its relatives even then.
     """
     since = request.query_params.get("since", "")
     since_seq = int(since) if re.fullmatch("[0-9]{1,9}", since) else 0
     with_family = not since_seq or bool(request.query_params.get("family"))
-    version = await visitor.records.find_version(
+    version = await visitor.records.load_version(
         request.path_params["debate_id"], since_seq, with_family=with_family
     )
     headers = {"etag": version.tag}
@@ -162,7 +161,7 @@ async def send_events(request: Request, visitor: Visitor) -> Response:
     return EventStream(visitor.feed.follow(request.headers.get("last-event-id", "")))
 
 
-async def take_press(request: Request, visitor: Visitor) -> Response:
+async def handle_press(request: Request, visitor: Visitor) -> Response:
     """{"line": a sentence on what was done}."""
     press = parse_press(await read_body(request))
     await visitor.manager.presence.reopen_if_told()
@@ -171,7 +170,7 @@ async def take_press(request: Request, visitor: Visitor) -> Response:
 
 
 async def read_body(request: Request, seconds: float = BODY_TIMEOUT) -> bytes:
-    """JSON, which a page of another site cannot send unasked. Raises HTTPException for what is too much or too slow."""
+    """A JSON body: pages of other sites cannot send one without a preflight. Raises HTTPException if large or slow."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "A press is sent as application/json.")
     body = bytearray()

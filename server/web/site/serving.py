@@ -1,4 +1,4 @@
-"""The site on a port of this machine, until the process is told to end."""
+"""Serves the site on a port of this machine until the process is told to end."""
 
 import secrets
 import socket
@@ -9,6 +9,7 @@ import uvicorn
 from server.background_tasks import BackgroundTasks
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
+from server.web.connections import BoundedProtocol
 from server.web.site.access import HOST, AccessGuard
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
@@ -19,7 +20,7 @@ MAX_CONNECTIONS = 256
 
 
 class SiteServer(uvicorn.Server):
-    """Ends open streams as soon as it is told to end: it would wait for them."""
+    """A server that ends open streams when it is told to end. Otherwise it would wait for them."""
 
     def __init__(self, config: uvicorn.Config, feed: ChangeFeed) -> None:
         super().__init__(config)
@@ -32,7 +33,7 @@ class SiteServer(uvicorn.Server):
 
 def open_port(port: int) -> socket.socket:
     """A socket that listens on this machine only. `port`: 0 for any that is free. Raises DebateError."""
-    # With the protocol named, asyncio sends at once (TCP_NODELAY); else each answer waits 40 ms for the client.
+    # Name the protocol: only then asyncio sets TCP_NODELAY. Without it each answer waits 40 ms for the client.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -55,6 +56,7 @@ class Site:
         self.guard = AccessGuard(build_site(lambda _request: visitor), token=token, port=port)
         config = uvicorn.Config(
             self.guard,
+            http=BoundedProtocol,
             lifespan="off",
             ws="none",
             log_config=None,
@@ -67,11 +69,11 @@ class Site:
         self.server = SiteServer(config, self.feed)
 
     def build_address(self, debate_id: str = "") -> str:
-        """Of a debate's page; of the list for ""."""
+        """The address of a debate's page; of the list for ""."""
         return f"{self.guard.address}{f'debates/{debate_id}' if debate_id else ''}"
 
     async def serve(self) -> None:
-        """Serve until `stop`, or a signal, which is then raised again."""
+        """Serve until `stop` is called, or until a signal, which is then raised again."""
         async with BackgroundTasks() as tasks:
             tasks.keep_running(self.feed.run)
             await self.server.serve(sockets=[self.listener])

@@ -1,1 +1,1 @@
-"""Connections to a PostgreSQL server: statements, what goes wrong with them, and news of what others have written."""
+"""Connections to a PostgreSQL server: statements, and what goes wrong with them."""

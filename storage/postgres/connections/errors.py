@@ -1,6 +1,6 @@
 """Errors of PostgreSQL and of the way to it, as texts that a user can act on. None of them holds a password."""
 
-from storage.contract.errors import OutageError, StorageError
+from storage.errors import OutageError, StorageError
 
 
 class LostError(OutageError):
@@ -63,13 +63,13 @@ def translate_state(state: str, name: str, message: str) -> StorageError:
     """`state`: an SQLSTATE."""
     if state == READ_ONLY_STATE:
         return ReadOnlyError(f"the database {name} {READ_ONLY}")
-    known = next((text for begin, text in TEXTS.items() if state.startswith(begin)), "cannot be used")
+    text = next((each for begin, each in TEXTS.items() if state.startswith(begin)), "cannot be used")
     kind: type[StorageError] = StorageError
     if state.startswith(LOST_STATES):
-        kind, known = LostError, "cannot be used now"
+        kind, text = LostError, "cannot be used now"
     elif state.startswith(CONSTRAINT_STATES):
         kind = ConstraintError
-    return kind(f"the database {name} {known} ({message})")
+    return kind(f"the database {name} {text} ({message})")
 
 
 def describe(error: Exception) -> str:

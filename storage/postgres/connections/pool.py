@@ -6,18 +6,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from contextlib import asynccontextmanager, suppress
 from itertools import chain, repeat
 from math import inf
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import anyio
 import asyncpg
 
 from storage.addresses import find_name
-from storage.contract.errors import BusyError, StorageError
+from storage.database import Database, LockName, Session, T
+from storage.errors import BusyError, StorageError
 from storage.postgres.connections.errors import LostError, describe, is_repeatable, translate_error
 
 MAX_CONNECTIONS = 6  # of a process
 RETRY_DELAYS = (0.01, 0.05, 0.1, 0.2, 0.5)  # seconds; the last one repeats
-UPKEEP_SECONDS = 300.0  # for what goes through all there is
+LONG_SECONDS = 600.0  # for what goes through all there is
 MIN_STATEMENT_SECONDS = 0.5
 CANCEL_SECONDS = 1.0  # for the server to end a statement that nobody waits for any more
 BUSY_WARNING_SECONDS = 60.0  # between lines of the log that say so
@@ -47,7 +48,20 @@ EXPECTED_ERRORS = (
 Password = Callable[[], str]
 """Reads the password whenever a connection is made, so that it can be changed while the server runs."""
 
-T = TypeVar("T")
+LOCKS: dict[LockName, str] = {
+    # As an append does before its first row.
+    "sums": "lock table spending, daily_spending, owner_spending in row exclusive mode",
+    # Sums are compared and written while nobody writes others.
+    "all sums": "lock table spending, daily_spending, owner_spending in share row exclusive mode",
+    "ledger": "select value from counter where name = 'ledger' for update",
+    "reservations": "select value from counter where name = 'reservations' for update",
+    "cache": "select pg_advisory_xact_lock(20261123)",
+}
+
+TRY_LOCKS: dict[LockName, str] = {"cache": "select pg_try_advisory_xact_lock(20261123)"}
+
+WAIT_LONG = f"set local idle_in_transaction_session_timeout = {1000 * int(LONG_SECONDS)}"
+"""For a transaction that does much between its statements."""
 
 logger = logging.getLogger(__name__)
 
@@ -58,8 +72,8 @@ class Connection(asyncpg.Connection):  # type: ignore[misc]
         return ""
 
 
-class Session:
-    """One connection, for the statements of a transaction."""
+class PostgresSession(Session):
+    """One connection."""
 
     def __init__(self, connection: Any, deadline: float) -> None:
         self.connection = connection
@@ -70,27 +84,31 @@ class Session:
         rows = await self.connection.fetch(sql, *map(encode_value, values), timeout=seconds)
         return [tuple(map(decode_value, row)) for row in rows]
 
-    async def run(self, sql: str) -> None:
-        """Any number of statements without values."""
+    async def fetch_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         seconds = max(self._deadline - anyio.current_time(), MIN_STATEMENT_SECONDS)
-        await self.connection.execute(sql, timeout=seconds)
+        row_values = [[encode_value(value) for value in row] for row in rows]
+        await self.connection.executemany(sql, row_values, timeout=seconds)
+
+    async def lock(self, name: LockName) -> None:
+        await self.fetch(LOCKS[name])
+
+    async def try_lock(self, name: LockName) -> bool:
+        [(is_free,)] = await self.fetch(TRY_LOCKS[name])
+        return bool(is_free)
 
 
-class Database:
+class PostgresDatabase(Database):
     """Statements, each on a connection that is free. Lost connections are made anew for up to `patience` seconds.
 
     Every method may raise StorageError: BusyError where the server answered others meanwhile, and no write is open.
     """
 
-    def __init__(self, address: str, password: Password | None, patience: float) -> None:
+    def __init__(self, address: str, patience: float) -> None:
         self.name = find_name(address)
         self.patience = patience
-        self._address = address
-        self._password = password
         self._pool: Any = None
         self._is_closed = False
         self._is_out = False  # it could not be reached last time
-        self.lost_at = -inf  # when the server was found away last, as `anyio.current_time`
         self._answered_at = -inf  # when it answered last, whatever it was
         self._busy_told_at = -inf
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -98,7 +116,7 @@ class Database:
     @classmethod
     async def open(cls, address: str, *, password: Password | None, patience: float) -> Self:
         """Connections are made when they are needed."""
-        self = cls(address, password, patience)
+        self = cls(address, patience)
         self._pool = await asyncpg.create_pool(
             address,
             password=password,
@@ -110,33 +128,41 @@ class Database:
         )
         return self
 
-    async def fetch(self, sql: str, *values: Any, wait: float | None = None) -> list[tuple[Any, ...]]:
-        """Run a statement that reads; it is run again if the connection is lost."""
+    async def fetch(self, sql: str, *values: Any, wait: float | None = None) -> list[Any]:
+        """Run a statement that may be run twice; it is run again if the connection is lost."""
         return await self._use(lambda session: session.fetch(sql, *values), wait, may_repeat=True)
 
-    async def write(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement that may be run twice, to its end, also if the caller is cancelled."""
-        return await self.finish(self.fetch(sql, *values))
+    async def read(self, sql: str, *values: Any, is_long: bool = False) -> list[Any]:
+        return await self.fetch(sql, *values, wait=LONG_SECONDS if is_long else None)
 
-    async def repeat(self, body: Callable[[Session], Awaitable[T]]) -> T:
-        """Run `body`, which may be run twice, to its end, also if the caller is cancelled."""
-        return await self.finish(self._use(body, None, may_repeat=True))
+    async def write(self, sql: str, *values: Any, is_durable: bool = True) -> list[Any]:  # noqa: ARG002
+        return await self.finish(self.fetch(sql, *values))
 
     async def write_once(self, sql: str, *values: Any, wait: float | None = None) -> list[tuple[Any, ...]]:
         """Run a statement once. Raises LostError where nobody knows whether it was."""
         return await self._use(lambda session: session.fetch(sql, *values), wait, may_repeat=False)
 
-    async def transact(self, body: Callable[[Session], Awaitable[T]], wait: float | None = None) -> T:
-        """Run `body` in a transaction: commit on success, else roll back. It is begun again after a deadlock.
+    async def transact(
+        self,
+        body: Callable[[Session], Awaitable[T]],
+        *,
+        is_durable: bool = True,  # noqa: ARG002
+        is_long: bool = False,
+        wait: float | None = None,
+    ) -> T:
+        """As `Database.transact`. It is begun again after a deadlock.
 
         Raises LostError where nobody knows whether it was committed.
         """
 
-        async def use(session: Session) -> T:
+        async def use(session: PostgresSession) -> T:
             async with session.connection.transaction():
+                if is_long:
+                    await session.fetch(WAIT_LONG)
                 return await body(session)
 
-        return await self.finish(self._use(use, wait, may_repeat=False))
+        seconds = LONG_SECONDS if is_long else wait
+        return await self.finish(self._use(use, seconds, may_repeat=False))
 
     async def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """Await work that goes on if the caller is cancelled; `close` waits for it."""
@@ -154,7 +180,7 @@ class Database:
             task.exception()  # a caller who is gone does not ask for it
 
     async def _use(
-        self, use: Callable[[Session], Awaitable[T]], wait: float | None, *, may_repeat: bool
+        self, use: Callable[[PostgresSession], Awaitable[T]], wait: float | None, *, may_repeat: bool
     ) -> T:
         deadline = anyio.current_time() + (self.patience if wait is None else wait)
         delays = chain(RETRY_DELAYS, repeat(RETRY_DELAYS[-1]))
@@ -165,7 +191,7 @@ class Database:
             try:
                 async with self._connect(deadline) as connection:
                     is_begun = True
-                    result = await use(Session(connection, deadline))
+                    result = await use(PostgresSession(connection, deadline))
             except EXPECTED_ERRORS as raised:
                 error = translate_error(raised, self.name)
                 delay = next(delays)
@@ -216,20 +242,6 @@ class Database:
             raise
         await release(connection)
 
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Any]:
-        """A connection beside those of the pool, for as long as it is needed. Raises StorageError."""
-        try:
-            connection = await asyncpg.connect(
-                self._address, password=self._password, timeout=self.patience, server_settings=SERVER_SETTINGS
-            )
-        except EXPECTED_ERRORS as error:
-            raise translate_error(error, self.name) from error
-        try:
-            yield connection
-        finally:
-            connection.terminate()
-
     def _has_answered_since(self, asked_at: float) -> bool:
         """Whether it answered others while this waited: in the second half, or an outage may have begun after it."""
         return self._answered_at > (asked_at + anyio.current_time()) / 2
@@ -268,10 +280,12 @@ def transpose(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
 
 
 def encode_value(value: Any) -> Any:
-    """A value for a statement; texts in lists too. Bytes go unchanged."""
+    """A value for a statement; texts in lists too, and what functions return. Bytes go unchanged."""
     if isinstance(value, str):
         return encode_text(value)
-    return [encode_value(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [encode_value(element) for element in value]
+    return value() if callable(value) else value
 
 
 def encode_text(text: str) -> str:

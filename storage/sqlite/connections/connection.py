@@ -14,7 +14,7 @@ from urllib.parse import quote
 import aiosqlite
 import anyio
 
-from storage.contract.errors import OutageError, StorageError, StorageLostError
+from storage.errors import OutageError, StorageError, StorageLostError
 from storage.sqlite.connections.database_file import NAME_ANOTHER
 
 MIN_SQLITE_VERSION = (3, 37, 0)
@@ -91,11 +91,11 @@ def translate_errors(name: str) -> Iterator[None]:
         ) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
         damaged_text = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError) else 0
-        detailed = getattr(error, "sqlite_errorcode", damaged_text)
-        code = detailed & 0xFF
+        detailed_code = getattr(error, "sqlite_errorcode", damaged_text)
+        code = detailed_code & 0xFF
         if code == sqlite3.SQLITE_IOERR and is_disk_full(name):
             code = sqlite3.SQLITE_FULL
-        kind, text = ERRORS.get(detailed) or ERRORS.get(code, (StorageError, "cannot be used"))
+        kind, text = ERRORS.get(detailed_code) or ERRORS.get(code, (StorageError, "cannot be used"))
         raise kind(f"the database {name} {text} ({error})") from error
 
 
@@ -206,10 +206,10 @@ class Connection:
         with translate_errors(path):
             # Not by the driver's thread, which would outlive a failure and have nobody to tell of it.
             # No isolation level: only `transaction` begins transactions.
-            opened = sqlite3.connect(
+            plain_connection = sqlite3.connect(
                 address, timeout=0, isolation_level=None, uri=immutable, check_same_thread=False
             )
-            db = await aiosqlite.Connection(lambda: opened, iter_chunk_size=64)
+            db = await aiosqlite.Connection(lambda: plain_connection, iter_chunk_size=64)
         # Damaged text is shown as far as it can be. What is hashed is read as bytes.
         db.text_factory = lambda text: text.decode(errors="replace")
         self = cls(db, path, check_file, outage, lock_timeout=lock_timeout)
@@ -234,13 +234,11 @@ class Connection:
 
         `wait`: seconds for the locks of other processes, if not the lock timeout.
         """
-        # A lone surrogate, which JSON allows, matches no name and must not raise.
-        given = [v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in values]
         patience = Patience(self.lock_timeout if wait is None else wait)
         while True:
             with self._report_errors(patience):
                 async with self._use() as db:
-                    return list(await db.execute_fetchall(sql, given))
+                    return list(await db.execute_fetchall(sql, values))
             await patience.pause()
 
     @asynccontextmanager

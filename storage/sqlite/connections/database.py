@@ -2,15 +2,17 @@
 
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection
-from contextlib import AsyncExitStack, closing, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote
 
+import aiosqlite
 import anyio
 
-from storage.contract.errors import StorageError, StorageLostError
+from storage.database import Database, LockName, Session, T
+from storage.errors import StorageError, StorageLostError
 from storage.sqlite.connections.connection import (
     CheckFile,
     Connection,
@@ -24,6 +26,7 @@ from storage.sqlite.connections.database_file import (
     has_log,
     is_on_read_only_media,
 )
+from storage.sqlite.connections.statements import encode_values, translate
 
 IN_MEMORY = ":memory:"
 CHECKPOINT_RETRY_DELAYS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -45,7 +48,26 @@ def normalize_sql(sql: str) -> str:
     return " ".join(sql.split()).casefold()
 
 
-class Database:
+class SqliteSession(Session):
+    """A transaction. Nobody else writes until its end: there is nothing to lock."""
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, sql: str, *values: Any) -> list[Any]:
+        return list(await self._connection.execute_fetchall(translate(sql), encode_values(values)))
+
+    async def fetch_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        await self._connection.executemany(translate(sql), map(encode_values, rows))
+
+    async def lock(self, name: LockName) -> None:
+        pass
+
+    async def try_lock(self, name: LockName) -> bool:  # noqa: ARG002
+        return True
+
+
+class SqliteDatabase(Database):
     """Two connections, so that reads and appends do not wait for each other. An in-memory database has one.
 
     `writer`: for what has to survive a power failure when it returns.
@@ -54,10 +76,17 @@ class Database:
 
     writer: Connection
     reader: Connection
-    is_read_only = False
 
-    def __init__(self, path: str, prepare: Prepare, lock_timeout: float, programs: Collection[str]) -> None:
+    def __init__(
+        self,
+        path: str,
+        prepare: Prepare,
+        lock_timeout: float,
+        programs: Collection[str],
+        clock: Callable[[], float],
+    ) -> None:
         self.path = path
+        self.clock = clock
         self._programs = programs
         self._prepare = prepare
         self.lock_timeout = lock_timeout
@@ -67,7 +96,13 @@ class Database:
 
     @classmethod
     async def open(
-        cls, path: str, *, prepare: Prepare, lock_timeout: float, programs: Collection[str] = ()
+        cls,
+        path: str,
+        *,
+        prepare: Prepare,
+        lock_timeout: float,
+        programs: Collection[str],
+        clock: Callable[[], float],
     ) -> Self:
         """Open or create a file. `prepare` gets the writer when it has been opened, and reopened.
 
@@ -76,7 +111,7 @@ class Database:
 
         Raises StorageError.
         """
-        self = cls(path, prepare, lock_timeout, programs)
+        self = cls(path, prepare, lock_timeout, programs, clock)
         await self._connect()
         self._outage.is_open = True
         return self
@@ -129,6 +164,36 @@ class Database:
                     "not opened: it would run with every statement. Have its debates exported, or copied with "
                     "`counterpoint db copy` where it was made"
                 )
+
+    async def read(self, sql: str, *values: Any, is_long: bool = False) -> list[Any]:  # noqa: ARG002
+        return await self.reader.fetch_all(translate(sql), *encode_values(values))
+
+    async def write(self, sql: str, *values: Any, is_durable: bool = True) -> list[Any]:
+        return await self._choose(is_durable=is_durable).fetch_all(translate(sql), *encode_values(values))
+
+    async def transact(
+        self,
+        body: Callable[[Session], Awaitable[T]],
+        *,
+        is_durable: bool = True,
+        is_long: bool = False,  # noqa: ARG002
+    ) -> T:
+        async with self._choose(is_durable=is_durable).transaction() as connection:
+            return await body(SqliteSession(connection))
+
+    def _choose(self, *, is_durable: bool) -> Connection:
+        return self.writer if is_durable else self.reader
+
+    def find_time(self, now: float | None) -> float:
+        return self.clock() if now is None else now
+
+    @asynccontextmanager
+    async def erase_freed_space(self) -> AsyncIterator[None]:
+        await self.writer.fetch_all("pragma secure_delete = on")
+        try:
+            yield
+        finally:
+            await self.writer.fetch_all("pragma secure_delete = off")
 
     def check(self) -> None:
         """Raise StorageLostError if the file is not the one that was opened, or its log is not."""

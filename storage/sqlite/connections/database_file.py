@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from storage.contract.errors import StorageError, StorageLostError
+from storage.errors import StorageError, StorageLostError
 
 LOG_SUFFIX = "-wal"
 INDEX_SUFFIX = "-shm"
@@ -44,8 +44,8 @@ def is_on_read_only_media(path: Path) -> bool:
 
 def is_missing(path: Path) -> bool:
     """Whether nothing is stored there: no file, or an empty one without a log. Raises OSError."""
-    found = find_status(str(path))
-    return found is None or (found.st_size == 0 and not has_log(path))
+    status = find_status(str(path))
+    return status is None or (status.st_size == 0 and not has_log(path))
 
 
 def has_log(path: Path) -> bool:
@@ -70,15 +70,15 @@ class DatabaseFile:
 
     def remember(self) -> None:
         """Take what the path means now for the database that is about to be opened."""
-        if found := find_status(self.path):
-            self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
+        if status := find_status(self.path):
+            self._identity, self._size = (status.st_dev, status.st_ino), status.st_size
 
     def remember_log(self) -> None:
         """Take the log and its index for those of the database that was opened."""
         self._siblings = {
-            path: (found.st_dev, found.st_ino)
+            path: (status.st_dev, status.st_ino)
             for path in (self.path + LOG_SUFFIX, self.path + INDEX_SUFFIX)
-            if (found := find_status(path))
+            if (status := find_status(path))
         }
 
     def check(self, max_age: float = 0.0) -> None:
@@ -106,14 +106,14 @@ class DatabaseFile:
 
         SQLite would play the old log into a new file. An empty file goes along: the log is all that is left of it.
         """
-        lost = f"{self.path}.lost-{time.strftime('%Y%m%d-%H%M%S')}"
+        new_path = f"{self.path}.lost-{time.strftime('%Y%m%d-%H%M%S')}"
         main = find_status(self.path)
         if main and main.st_size == 0:
-            Path(self.path).replace(lost)
+            Path(self.path).replace(new_path)
         for path, identity in self._siblings.items():
-            found = find_status(path)
-            if found and (found.st_dev, found.st_ino) == identity:
-                Path(path).replace(lost + path.removeprefix(self.path))
+            status = find_status(path)
+            if status and (status.st_dev, status.st_ino) == identity:
+                Path(path).replace(new_path + path.removeprefix(self.path))
         self._siblings = {}
 
     def _raise(self, find_loss: Callable[[], str]) -> None:
@@ -128,20 +128,20 @@ class DatabaseFile:
     def _find_loss(self) -> str:
         if self._identity is None:  # in memory
             return ""
-        found = find_status(self.path)
-        if found is None:
+        status = find_status(self.path)
+        if status is None:
             return "was deleted or moved away"
-        if (found.st_dev, found.st_ino) != self._identity:
+        if (status.st_dev, status.st_ino) != self._identity:
             return "was replaced by another file"
-        if found.st_size < self._size:
-            return f"was cut short, from {self._size:,} to {found.st_size:,} bytes,"
-        self._size = found.st_size
+        if status.st_size < self._size:
+            return f"was cut short, from {self._size:,} to {status.st_size:,} bytes,"
+        self._size = status.st_size
         return ""
 
     def _find_log_loss(self) -> str:
         for path, identity in self._siblings.items():
-            found = find_status(path)
-            if not found or (found.st_dev, found.st_ino) != identity:
+            status = find_status(path)
+            if not status or (status.st_dev, status.st_ino) != identity:
                 return f"lost its file {Path(path).name}"
         return ""
 

@@ -102,7 +102,7 @@ async def serve(database: str) -> None:
         with open_listener(Place("127.0.0.1", 0)) as listening:
             place = Place("127.0.0.1", listening.getsockname()[1])
             service = Service(
-                manager, settings, Accounts(settings, manager.store.journal, place), is_stateless=False
+                manager, settings, Accounts(settings, manager.store.storage, place), is_stateless=False
             )
             await add_fixtures(service.mcp)
             web = HttpServer(service, drain_seconds=0)

@@ -15,7 +15,7 @@ from mcp.types import (
 )
 
 from server.debate.commands.requests import DebateRequest
-from server.debate.rules.advance import CallerCode
+from server.debate.rules.caller_code import CallerCode
 from server.engine.debates import DebateManager
 from server.models import Model, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
@@ -81,13 +81,16 @@ async def call(
     seconds = math.ceil(arguments.get("seconds", 0))
     models = {"confirm_delete": ["human", "slow0"], "multi_input": ["human", "human"]}
     seats = models.get(params.name, [f"slow{seconds}"] * 2)
+    who = who or "It"
     debate = {
-        "question": f"Is {who or 'it'} right?",
-        "format": "second_opinion",
+        "question": f"Is {who} right?",
+        "format": "advocates",
         "max_rounds": 1,
         "debaters": [
             {"name": name, "stance": stance, "model": model}
-            for name, stance, model in zip(("Ada", "Ben"), ("yes", "no"), seats, strict=True)
+            for name, stance, model in zip(
+                ("Ada", "Ben"), (f"{who} is right", f"{who} is wrong"), seats, strict=True
+            )
         ],
         "options": {
             "framing": False,

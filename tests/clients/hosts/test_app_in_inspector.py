@@ -90,9 +90,6 @@ async def test_a_debate_is_opened_stepped_and_concluded_in_the_inspector(address
         await page.get_by_role("button", name="Open App").click()
         app = await find_app(page)
         await app.locator("h1", has_text="Ship it on Friday?").wait_for()
-        await page.get_by_role(
-            "button", name="Submit"
-        ).click()  # the form that confirms the positions lies above
         step = app.get_by_role("button", name="Step", exact=True)
         for number in (1, 2):
             await step.click()

@@ -73,11 +73,13 @@ def test_the_model_is_shown_a_second_opinion_with_votes_dissent_and_cost(host: H
         return "The last words." if shown else ToolCall("start_debate", SECOND_OPINION)
 
     [shown] = talk(host, tmp_path, script)
-    winner = '"winner":"Ada"' if host.shows == "data" else 'Leaning: "now" (Ada)'
-    votes = [f"({judge}): {'Ben' if judge == DISSENTER else 'Ada'}, margin 2" for judge in JUDGES]
-    cost = f"{ANSWERS * Decimal(PRICE_USD)}"
+    cost = ANSWERS * Decimal(PRICE_USD)
+    counts = [f"Leaning ({len(JUDGES) - 1} of {len(JUDGES)} judges", f"${cost.normalize()}"]
+    if host.shows == "data":
+        votes = [f"({judge}): {'Ben' if judge == DISSENTER else 'Ada'}, margin 2" for judge in JUDGES]
+        counts = ['"winner":"Ada"', *votes, f"{cost}"]
 
-    facts = [winner, *votes, "A quokka verdict.", "A numbat reason.", "An ibex verdict.", cost]
+    facts = [*counts, "A quokka verdict.", "A numbat reason.", "An ibex verdict."]
     assert [fact for fact in facts if fact not in shown] == []
 
 

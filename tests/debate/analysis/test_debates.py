@@ -32,7 +32,7 @@ BAD = JudgeRecord("mistral/bad", 40, 40, 0, 40)
 
 
 def build_ledger(*records: JudgeRecord, **fields: Any) -> LedgerExtract:
-    return LedgerExtract(position=1, standings=tuple(map(build_standing, records)), **fields)
+    return LedgerExtract(standings=tuple(map(build_standing, records)), **fields)
 
 
 def judged_setup(*models: str, ledger: LedgerExtract | None = None, **judges: Any) -> Opened:
@@ -53,16 +53,25 @@ def find(winner: str, percent: int) -> str:
     return render_finding(winner, 3, beliefs={winner: percent, other: 100 - percent, "none": 0})
 
 
-def test_the_confidence_is_the_smaller_of_belief_and_votes() -> None:
-    sure = build_report(play(judged_setup(), find("A", 95), find("A", 95)))
-    assert sure.confidence.value == pytest.approx(0.81)  # sigmoid(1.10 * 4/3)
+def test_the_confidence_is_the_pooled_belief_once_outcomes_are_settled() -> None:
+    settled = build_ledger(calibrated_items=20)
+    sure = build_report(play(judged_setup(ledger=settled), find("A", 95), find("A", 95)))
+    assert sure.confidence.value == pytest.approx(0.98)
     assert sure.confidence.basis == (
-        "The smaller of the pooled belief of 2 judges, 98% and the votes' 81%. "
-        "Not calibrated: no settled outcomes are known of these judges."
+        "The pooled belief of 2 judges. Equal weights; calibrated on 20 settled items."
     )
-    unsure = build_report(play(judged_setup(), find("A", 60), find("A", 60)))
+    unsure = build_report(play(judged_setup(ledger=settled), find("A", 60), find("A", 60)))
     assert unsure.confidence.value == pytest.approx(0.63)
     assert [line.rpartition(" ")[2] for line in unsure.confidence.beliefs] == ["0.63", "0.37"]
+
+
+def test_before_outcomes_are_settled_there_is_no_figure_and_what_agreement_was_worth_elsewhere() -> None:
+    agreed = build_report(play(judged_setup(), find("A", 95), find("A", 95))).confidence
+    assert "value" not in agreed.model_dump()
+    assert agreed.reference == {"low": 0.4, "high": 0.98, "n": 419}
+    assert agreed.basis.endswith("Not measured on your questions yet.")
+    divided = build_report(play(judged_setup(), find("A", 95), find("B", 95))).confidence
+    assert {*divided.model_dump()} == {"basis", "beliefs"}
 
 
 def test_a_judge_without_beliefs_believes_by_its_margin() -> None:
@@ -128,7 +137,7 @@ def test_what_was_known_is_said_beside_the_confidence() -> None:
     def told(ledger: LedgerExtract | None) -> str:
         return describe_ledger(simulate(judged_setup(ledger=ledger)).debate)
 
-    assert told(None) == told(LedgerExtract(position=3))
+    assert told(None) == told(LedgerExtract())
     assert told(build_ledger(GOOD)) == "Weights from 40 settled votes; too few settled items to calibrate."
     calibrated = {"calibrated_items": 25, "scale": "0.5", "intercept": "-0.1"}
     assert told(build_ledger(GOOD, **calibrated)) == (
@@ -152,7 +161,7 @@ def test_votes_without_judges_are_not_pooled() -> None:
     ballots = simulate(build_setup(options={"phases": ["opening", "voting"]})).play().debate
     report = build_report(ballots)
     assert pool_judges(ballots, ballots.verdict.votes if ballots.verdict else ()).beliefs == {}
-    assert report.confidence.basis.startswith(("From the votes'", "Nobody is ahead."))
+    assert not report.confidence.value
 
 
 def test_an_outcome_comes_after_the_end_and_names_a_debater() -> None:

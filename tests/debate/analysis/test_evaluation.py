@@ -38,6 +38,7 @@ def test_labels_are_counted_over_all_judges_that_were_asked() -> None:
         *(vote("1", f"{name}/x", "aa") for name in ("one", "two", "three")),
         *(vote("2", f"{name}/x", "bb") for name in ("one", "two")),
         vote("2", "three/x", "--"),
+        vote("2", "four/x", "--"),
         vote("3", "one/x", "aa"),
         vote("3", "two/x", "bb"),
     ]
@@ -45,15 +46,11 @@ def test_labels_are_counted_over_all_judges_that_were_asked() -> None:
     assert found.items == 3
     assert found.labels == {
         "decided": LabelScore(1, 1, 1),
-        "leaning": LabelScore(1, 1, 0),  # the third judge was asked, and named no side
+        "leaning": LabelScore(1, 1, 0),  # half of those asked named no side
         "contested": LabelScore(1, 0, 0),
     }
     assert (found.forced_accuracy, found.coverage) == (Fraction(1, 2), Fraction(2, 3))
-    assert found.weights == {
-        "one/x": Fraction(11, 10),
-        "two/x": Fraction(11, 10),
-        "three/x": Fraction(11, 10),
-    }
+    assert found.weights == dict.fromkeys(("one/x", "two/x", "three/x", "four/x"), Fraction(11, 10))
     assert found.pooled == PooledScores()
 
 

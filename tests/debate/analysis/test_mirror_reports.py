@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.debate.analysis.mirrors import build_mirror_report, describe_added_work, describe_escalation
-from server.debate.facts.escalation import JudgesAdded, MirrorOpened
+from server.debate.facts.escalation import MirrorOpened
 from tests.debate.rules.test_escalation import AGAINST, FOR, judge, play
 from tests.support.simulation import MIRROR_ID, render_finding, task_script
 
@@ -13,11 +13,7 @@ pytestmark = pytest.mark.requirement("N5")
 
 
 def test_while_more_is_asked_than_the_debate_itself_it_is_said_what() -> None:
-    at = play(judge(FOR, AGAINST, None), 2, mirror="if_contested", panel={"reserve": ["qwen/max"]})
-    added = next(event for event in at.events if isinstance(event, JudgesAdded))
-    assert describe_escalation(added) == "The judges leave it open: 1 judge more (qwen/max)."
-    assert describe_added_work(at.debate) == "The judges leave it open: 1 judge more (qwen/max)."
-
+    at = play(judge(FOR, AGAINST, None), 2, mirror="if_contested")
     at.add_events(MirrorOpened(round=at.debate.round, debate_id=MIRROR_ID, because="contested"))
     told = (
         f"The mirror is held because the votes are contested: debate {MIRROR_ID}, with the stances swapped."

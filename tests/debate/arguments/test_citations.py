@@ -23,22 +23,21 @@ from tests.support.simulation import (
 
 pytestmark = pytest.mark.requirement("D25")
 
-SAME = {"same_stance": True}
-SEATS = {"Ada": "Ada", "Bob": "Bob", "Walnut": "Ada", "Sorrel": "Bob"}
+SEATS = {"Ada": "Ada", "Bob": "Bob", "W45": "Ada", "K73": "Bob"}
 
 REFERENCES = {
-    "alone": ("No: [Walnut 1.2].", ["Ada 1.2 "]),
-    "with a word": ("[supports Walnut 1.2]", ["Ada 1.2 supports"]),
-    "words in other forms": ("[Attacking: Walnut 1.2] [conceded sorrel 2.1]", ["Ada 1.2 attacks", "Bob 2.1 concedes"]),
-    "several of one": ("[attacks Walnut 1.2, 1.3 and 2.1]", [f"Ada {one} attacks" for one in ("1.2", "1.3", "2.1")]),
-    "several of several": ("[Walnut 1.2; repeats Sorrel 1.1]", ["Ada 1.2 ", "Bob 1.1 repeats"]),
+    "alone": ("No: [W45 1.2].", ["Ada 1.2 "]),
+    "with a word": ("[supports W45 1.2]", ["Ada 1.2 supports"]),
+    "words in other forms": ("[Attacking: W45 1.2] [conceded k73 2.1]", ["Ada 1.2 attacks", "Bob 2.1 concedes"]),
+    "several of one": ("[attacks W45 1.2, 1.3 and 2.1]", [f"Ada {one} attacks" for one in ("1.2", "1.3", "2.1")]),
+    "several of several": ("[W45 1.2; repeats K73 1.1]", ["Ada 1.2 ", "Bob 1.1 repeats"]),
     "by name": ("[supports Ada 1.2]", ["Ada 1.2 supports"]),
-    "who changed its mind": ("[changed by Walnut 1.2]", ["Ada 1.2 concedes"]),
-    "other brackets": ("\u3010Walnut 1.2\u3011", ["Ada 1.2 "]),
-    "without brackets": ("As Walnut 1.2 says, no.", ["Ada 1.2 cites"]),
-    "behind assent": ("I concede [Walnut 1.2], agree with [Sorrel 1.1].", ["Ada 1.2 cites", "Bob 1.1 cites"]),
-    "a percentage": ("Walnut 1.2% more, [Walnut 1.2%]", []),
-    "a version": ("Walnut 1.2.3", []),
+    "who changed its mind": ("[changed by W45 1.2]", ["Ada 1.2 concedes"]),
+    "other brackets": ("\u3010W45 1.2\u3011", ["Ada 1.2 "]),
+    "without brackets": ("As W45 1.2 says, no.", ["Ada 1.2 cites"]),
+    "behind assent": ("I concede [W45 1.2], agree with [K73 1.1].", ["Ada 1.2 cites", "Bob 1.1 cites"]),
+    "a percentage": ("W45 1.2% more, [W45 1.2%]", []),
+    "a version": ("W45 1.2.3", []),
     "numbers alone": ("[1.2] and [2]", []),
 }  # fmt: skip
 
@@ -52,7 +51,7 @@ def test_ids_are_found_with_what_is_said_of_them(text: str, found: list[str]) ->
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("[Juniper 1.2]", 0), ("[attacks Juniper 1.2]", 1), ("[Toucan 1.2]", 1), ("[Python 3.11]", 0)],
+    [("[Juniper 1.2]", 0), ("[attacks Juniper 1.2]", 1), ("[T88 1.2]", 1), ("[Python 3.11]", 0)],
 )
 def test_ids_of_nobody_are_counted(text: str, count: int) -> None:
     assert find_references(text, SEATS) == ([], count)
@@ -84,13 +83,13 @@ def links(debate: Debate, seat: str, number: int, point: int = 1) -> list[str]:
 
 
 def test_an_id_alone_attacks_the_other_side_and_supports_the_own() -> None:
-    debate = argue("[1] a", "[1] b", "[1] No: [B 1.1]. [2] As [A 1.1] says.").debate
+    debate = argue("[1] a", "[1] b", "[1] No: [B1 1.1]. [2] As [A1 1.1] says.").debate
     assert links(debate, "Proponent", 2) == ["attacks Opponent 1.1"]
     assert links(debate, "Proponent", 2, 2) == ["supports Proponent 1.1"]
 
 
-def test_a_name_of_one_letter_is_no_reference_without_brackets() -> None:
-    debate = argue("[1] a", "[1] b", "[1] It grew by B 1.1 percent.", "[1] As Proponent 1.1 says.").debate
+def test_a_version_is_no_reference_and_a_name_before_an_id_is_one() -> None:
+    debate = argue("[1] a", "[1] b", "[1] It needs Python 1.1.", "[1] As Proponent 1.1 says.").debate
     assert links(debate, "Proponent", 2) == []
     assert links(debate, "Opponent", 2) == ["cites Proponent 1.1"]
 
@@ -99,37 +98,37 @@ def test_whoever_stands_for_the_same_is_supported_and_whoever_is_neutral_only_ci
     debaters = build_debaters(4)
     debaters[1]["stance"] = debaters[0]["stance"]
     debaters[3]["stance"] = "Neutral"
-    turns = ["a", "b", "c", "d", "[B 1.1] [C 1.1]", "-", "-", "[A 1.1], [D 1.1]"]
-    debate = argue(*turns, debaters=debaters, options=SAME).debate
+    turns = ["a", "b", "c", "d", "[B1 1.1] [C1 1.1]", "-", "-", "[A1 1.1], [D1 1.1]"]
+    debate = argue(*turns, debaters=debaters).debate
     assert links(debate, "Speaker 1", 2) == ["supports Speaker 2 1.1", "attacks Speaker 3 1.1"]
     assert links(debate, "Speaker 4", 2) == ["cites Speaker 1 1.1", "supports Speaker 4 1.1"]
 
 
 def test_what_does_not_exist_is_dropped_and_counted() -> None:
-    debate = argue("a", "b", "[1] [B 1.9] [B 9.1] [attacks Nobody 1.1] [B 1.1] [B 1.1]").debate
+    debate = argue("a", "b", "[1] [B1 1.9] [B1 9.1] [attacks Nobody 1.1] [B1 1.1] [B1 1.1]").debate
     assert links(debate, "Proponent", 2) == ["attacks Opponent 1.1"]
     assert cited(debate, "Proponent", 2).unknown == 3
 
 
 def test_a_point_that_attacks_itself_does_not() -> None:
-    debate = argue("[1] a [attacks A 1.1] [2] b [attacks A 1.1]").debate
+    debate = argue("[1] a [attacks A1 1.1] [2] b [attacks A1 1.1]").debate
     assert (links(debate, "Proponent", 1), cited(debate, "Proponent", 1).unknown) == ([], 1)
 
 
 def test_a_point_may_cite_another_of_its_own_turn() -> None:
-    debate = argue("[1] a [attacks A 1.2]\n[2] b [attacks A 1.1]").debate
+    debate = argue("[1] a [attacks A1 1.2]\n[2] b [attacks A1 1.1]").debate
     assert links(debate, "Proponent", 1) == ["attacks Proponent 1.2"]
     assert links(debate, "Proponent", 1, 2) == ["attacks Proponent 1.1"]
 
 
 def test_what_was_written_at_the_same_time_does_not_exist_for_it() -> None:
-    debate = argue("[1] a", "[1] b [A 1.1]", "[1] c [B 2.1]").debate
+    debate = argue("[1] a", "[1] b [A1 1.1]", "[1] c [B1 2.1]").debate
     assert cited(debate, "Opponent", 1) == Citations(unknown=1)
     assert cited(debate, "Proponent", 2) == Citations(unknown=1)
 
 
 def test_where_debaters_speak_one_after_the_other_the_later_one_cites_the_earlier() -> None:
-    debate = argue("[1] a [B 1.1]", "[1] b [A 1.1]", format="verdict").debate
+    debate = argue("[1] a [B1 1.1]", "[1] b [A1 1.1]", format="verdict").debate
     assert cited(debate, "Proponent", 1).unknown == 1
     assert links(debate, "Opponent", 1) == ["attacks Proponent 1.1"]
 
@@ -140,10 +139,10 @@ def test_an_answer_cites_its_message_and_others_do_not() -> None:
 
     def script(call: Call) -> str:
         if call.task == "message":
-            return f'{{"to": "{ring[call.seat]}", "kind": "question", "text": "Why? [A 1.1]"}}'
+            return f'{{"to": "{ring[call.seat]}", "kind": "question", "text": "Why? [A1 1.1]"}}'
         if call.task == "answer":
-            return "No. [A 1.1] [B 1.1]"
-        return "[A 1.1] [B 1.1]" if call.task == "argument" else str(default_script(call))
+            return "No. [A1 1.1] [B1 1.1]"
+        return "[A1 1.1] [B1 1.1]" if call.task == "argument" else str(default_script(call))
 
     setup = build_setup(debaters=debaters, options={"phases": ["cross_examination", "synthesis"]})
     debate = simulate(setup, script).play().debate

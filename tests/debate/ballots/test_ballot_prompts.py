@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import BLIND_BALLOT, LATER_BALLOT
-from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.submit import build_submission
 from server.debate.rules.calls import pending_calls
 from server.debate.views.awaited import describe_awaited_text
 from server.debate.views.verdict import build_verdict
 from tests.support.private_ballots import MODES, OPP, P, hold, waves
 from tests.support.simulation import (
+    ARGUED_FORMATS,
     DebateSimulation,
     build_ballot,
     build_debaters,
@@ -27,7 +27,7 @@ MARK = "zebra"
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_ballots_decide_nothing_and_stand_in_no_prompt(name: str, mode: str) -> None:
     """Not even in that of the seat that cast them; the outcome is what it is without them."""
 
@@ -50,10 +50,10 @@ def test_a_blind_ballot_holds_no_transcript_and_every_voter_begins_with_another_
     blind, last = at.prompts(OPP)[0], at.prompts(OPP)[-1]
     assert "# Round" not in blind
     assert "Nobody has spoken yet." in blind
-    assert "B. against\nA. for\nAnswer with JSON only" in blind
-    assert "A. for\nB. against\nAnswer with JSON only" in at.prompts(P)[0]
+    assert "B1. against\nA1. for\nAnswer with JSON only" in blind
+    assert "A1. for\nB1. against\nAnswer with JSON only" in at.prompts(P)[0]
     assert "# Round 2: argumentation" in last
-    assert "You were B, and do not answer as such." in last
+    assert "You were B1, and do not answer as such." in last
     assert "moved_by" in last
     assert "moved_by" not in blind
 
@@ -104,7 +104,7 @@ def callers() -> DebateSimulation:
 
 def answer_as_caller(at: DebateSimulation) -> None:
     call = next(call for call in open_calls(at) if call.seat == "Me")
-    text = '{"beliefs": {"A": 60, "B": 40}}' if call.task == "ballot" else "It costs little."
+    text = '{"beliefs": {"A1": 60, "B1": 40}}' if call.task == "ballot" else "It costs little."
     at.add_events(build_submission(at.debate, "Me", text))
     at.play()
 

@@ -7,7 +7,6 @@ import pytest
 from server.debate.ballots.waves import BLIND_BALLOT
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.estimate import estimate
-from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import InvalidRequestError
@@ -18,9 +17,9 @@ from server.debate.views.rounds import list_tasks
 from server.debate.views.verdict import build_verdict
 from tests.support.private_ballots import MODES, OPP, VOTING_FORMAT, P, count_waves, hold, waves
 from tests.support.simulation import (
+    ARGUED_FORMATS,
     ProviderFailure,
     build_ballot,
-    build_debaters,
     build_request,
     build_setup,
     simulate,
@@ -33,7 +32,7 @@ SIDES = [{"name": P, "stance": "ship"}, {"name": OPP, "stance": "wait"}]
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_the_estimate_and_the_ballots_of_every_format_are_as_planned(name: str, mode: str) -> None:
     at = hold(mode, format=name)
     expected = estimate(at.debate).calls
@@ -58,7 +57,7 @@ def test_blind_ballots_and_openings_are_asked_for_at_once_and_the_last_ones_with
 
 def test_a_failed_ballot_holds_nothing_up_and_costs_nobody_its_turn() -> None:
     """Bad replies are no reason for another model, which would then speak in the debater's place."""
-    lost = task_script({"ballot": lambda c: "Hard to say." if c.seat == P else build_ballot("A")})
+    lost = task_script({"ballot": lambda c: "Hard to say." if c.seat == P else build_ballot("A1")})
     at = hold(script=lost, options={"fallback_models": ["spare"]}).play()
     assert at.status == "concluded"
     assert {turn.usage.model for turn in at.debate.turns} == {"scripted"}
@@ -77,8 +76,8 @@ def test_a_failed_ballot_holds_nothing_up_and_costs_nobody_its_turn() -> None:
 def test_who_was_never_asked_to_speak_is_not_unheard_because_its_ballot_failed() -> None:
     lost = task_script(
         {
-            "opening": {"next_speakers": ["A"], "done": False},
-            "ballot": lambda c: "?" if c.seat == OPP else build_ballot("A"),
+            "opening": {"next_speakers": ["A1"], "done": False},
+            "ballot": lambda c: "?" if c.seat == OPP else build_ballot("A1"),
         }
     )
     at = hold(script=lost, format="verdict", options={"moderator": {"opens": True}}).play()
@@ -146,12 +145,6 @@ def test_a_budget_is_held_with_ballots_and_keeps_those_of_the_end_back(limit: in
     assert count_waves(at) == {"blind": 2, "final": 2}
 
 
-def test_many_voters_are_asked_once_each_whatever_they_are_called() -> None:
-    at = hold(format="verdict", debaters=build_debaters(26), max_rounds=1).play()
-    assert count_waves(at) == {"blind": 26, "final": 26}
-    assert sum(ballot.slot_index == BLIND_BALLOT for ballot in at.debate.ballots) == 26
-
-
 def test_a_ballot_says_which_wave_it_is_of_and_no_other() -> None:
     at = hold().play_to_round(1)
     event = at.answer(at.pending_calls()[0])
@@ -167,10 +160,9 @@ def test_a_ballot_says_which_wave_it_is_of_and_no_other() -> None:
 
 
 def test_what_needs_ballots_asks_for_them() -> None:
-    for options in ({"skip_if_agreed": True}, {"stop": "on"}):
-        request = build_request(format="verdict", options=options)
-        wanted = request.model_copy(update={"options": request.options.model_copy(update={"ballots": None})})
-        assert open_debate(wanted, models=["m"], seed=1).ballots == "blind"
+    request = build_request(format="verdict", options={"stop": "on"})
+    wanted = request.model_copy(update={"options": request.options.model_copy(update={"ballots": None})})
+    assert open_debate(wanted, models=["m"], seed=1).ballots == "blind"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +189,6 @@ def test_a_second_opinion_asks_for_blind_ballots_unless_no_model_can_give_one(
         ({}, 10, "blind"),
         ({}, 9, "none"),
         ({"ballots": "blind"}, 9, "blind"),
-        ({"skip_if_agreed": True}, 9, "blind"),
     ],
 )
 def test_limits_that_do_not_pay_for_ballots_pay_for_the_talk_unless_ballots_are_asked_for(
@@ -215,19 +206,24 @@ def test_limits_that_do_not_pay_for_ballots_pay_for_the_talk_unless_ballots_are_
     assert len(end.debate.turns) == (2 if expected == "blind" and calls < 10 else 4)
 
 
-def test_ballots_that_are_not_asked_for_cannot_end_or_skip_a_debate() -> None:
-    for options in ({"skip_if_agreed": True}, {"stop": "on"}):
-        with pytest.raises(InvalidRequestError, match="need private ballots"):
-            open_debate(
-                build_request(format="verdict", options={"ballots": "none", **options}), models=["m"], seed=1
-            )
+def test_ballots_that_are_not_asked_for_cannot_end_a_debate() -> None:
+    request = build_request(format="verdict", options={"ballots": "none", "stop": "on"})
+    with pytest.raises(InvalidRequestError, match="need private ballots"):
+        open_debate(request, models=["m"], seed=1)
+
+
+@pytest.mark.requirement("N4")
+def test_a_debate_of_positions_is_not_skipped() -> None:
+    request = build_request(format="verdict", options={"skip_if_agreed": True})
+    with pytest.raises(InvalidRequestError, match="skip_if_agreed is for answers that models give apart"):
+        open_debate(request, models=["m"], seed=1)
 
 
 def test_the_verdict_says_who_moved_by_how_much_and_because_of_what() -> None:
     def ballot(call: Any) -> dict[str, Any]:
         if call.slot_index == BLIND_BALLOT:
-            return build_ballot("A" if call.seat == P else "B", percent=70)
-        return build_ballot("A", percent=90) | {"moved_by": "A 2"}
+            return build_ballot("A1" if call.seat == P else "B1", percent=70)
+        return build_ballot("A1", percent=90) | {"moved_by": "A1 2"}
 
     at = hold(script=task_script({"ballot": ballot})).play()
     found = build_verdict(at.debate).beliefs
@@ -246,7 +242,7 @@ def test_the_verdict_says_who_moved_by_how_much_and_because_of_what() -> None:
 
 def test_a_vote_before_the_talk_says_what_voters_held_before() -> None:
     def ballot(call: Any) -> dict[str, Any]:
-        return build_ballot("A" if call.round == 1 else "B")
+        return build_ballot("A1" if call.round == 1 else "B1")
 
     phases = ["voting", "opening", "voting"]
     found = build_verdict(
@@ -258,7 +254,7 @@ def test_a_vote_before_the_talk_says_what_voters_held_before() -> None:
 
 def test_another_model_that_answers_for_a_voter_is_no_change_of_mind() -> None:
     def ballot(call: Any) -> dict[str, Any]:
-        return build_ballot("A" if call.slot_index == BLIND_BALLOT else "B")
+        return build_ballot("A1" if call.slot_index == BLIND_BALLOT else "B1")
 
     options = {"stop": "on"}
     at = hold("rounds", task_script({"ballot": ballot}), max_rounds=3, options=options).play_to_round(2)

@@ -7,7 +7,6 @@ import pytest
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.effort import PRESETS, apply_effort, describe_effort, describe_more
 from server.debate.commands.setup.estimate import estimate, estimate_levels
-from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.ledger import LedgerExtract, Standing
@@ -17,7 +16,7 @@ from server.debate.records.setup import check_opened
 from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_verdict
 from server.debate.views.progress import estimate_line
-from tests.support.simulation import simulate, task_script
+from tests.support.simulation import ARGUED_FORMATS, simulate, task_script
 
 pytestmark = pytest.mark.requirement("N1", "N10")
 
@@ -75,7 +74,6 @@ def test_whatever_an_option_says_wins(level: str) -> None:
     setup = plan(FIVE, level, options=given)
     assert (setup.ballots, setup.stop, setup.judges.models) == ("blind", "off", ("x/1", "x/1"))
     assert not has_baseline(setup)
-    assert plan(FIVE, level, options={"skip_if_agreed": True}).ballots == "blind"
     assert plan(FIVE, level, options={"stop": "on"}).ballots == "blind"
     counted = plan(FIVE[:3], level, options={"judges": {"count": 4}}).judges.models
     assert len(counted) == 4
@@ -104,7 +102,7 @@ def test_judges_are_the_different_models_there_are_that_can_judge(
 
 
 @pytest.mark.parametrize("level", PRESETS)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_every_level_of_every_format_is_held_as_estimated(name: str, level: str) -> None:
     setup = plan(FIVE, level, format=name)
     check_opened(setup)
@@ -267,7 +265,6 @@ def test_a_result_of_little_effort_says_what_more_would_bring(
 
 def test_shares_of_recorded_judgments_are_not_told_of_judges_with_a_record_or_one_reading() -> None:
     one = LedgerExtract(
-        position=1,
         standings=(Standing(judge="b/y", asked=9, consistent=9, right=8, wrong=1, weight="154/100"),),
     )
     known = plan(["a/x", "b/y"], "quick").model_copy(update={"ledger": one})

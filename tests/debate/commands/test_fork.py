@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from server.debate.commands.forks.inheritance import is_inherited
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.state import build_state
-from server.debate.views.warnings import find_setup_warnings, find_verdict_warnings
+from server.debate.views.warnings import list_setup_warnings, list_verdict_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -20,6 +21,7 @@ from tests.support.simulation import (
     build_debaters,
     build_setup,
     default_script,
+    label_positions,
     simulate,
     task_script,
 )
@@ -55,12 +57,6 @@ class TestThePast:
         last = max(entry.seq for entry in parent.log if getattr(entry.event, "round", 0) == 1)
         assert (opened.forked_from, opened.forked_at_round) == ("parent", 1)
         assert opened.forked_hash == parent.log[last - 1].hash
-
-    def test_a_name_that_means_something_else_is_not_taken_over(self) -> None:
-        setup = build_setup(["scripted"], debaters=SIDES)
-        renamed = (setup.debaters[0].model_copy(update={"name": "None"}), *setup.debaters[1:])
-        parent = simulate(setup.model_copy(update={"debaters": renamed})).play()
-        assert "A debater cannot be called 'None': the word means" in refusal(parent, 1)
 
     def test_before_the_first_round_only_the_set_up_is_shared(self) -> None:
         parent = simulate().add_events(NoteAdded(text="Mind the cost.")).play()
@@ -112,14 +108,14 @@ class TestThePast:
     @pytest.mark.full
     def test_a_debate_of_any_format_can_be_forked_at_every_round_that_something_follows(self) -> None:
         went_on: set[tuple[str, int]] = set()
-        names = ("second_opinion", "verdict", "settle", "handoff", "round_robin", "full")
+        names = ("advocates", "verdict", "settle", "handoff", "round_robin", "full")
         for name in names:
             parent = played(format=name, debaters=build_debaters(3), max_rounds=0)
             for number in range(parent.debate.round + 1):
                 with suppress(InvalidRequestError):
                     assert parent.fork(number).play().status == "concluded", (name, number)
                     went_on.add((name, number))
-        every_round_of_talk = {"second_opinion": 2, "verdict": 2, "handoff": 10, "full": 7, "round_robin": 2}
+        every_round_of_talk = {"advocates": 2, "verdict": 2, "handoff": 10, "full": 7, "round_robin": 2}
         for name, last in every_round_of_talk.items():
             assert {(name, number) for number in range(last + 1)} <= went_on
 
@@ -205,8 +201,8 @@ class TestChanges:
         parent = played(debaters=SIDES)
         child = parent.fork(1, stances={"Bob": "wait a year"}).play()
         told = "Up to round 1, Bob argued for another stance, before the fork."
-        assert told in find_setup_warnings(child.debate.setup, 2)
-        assert told in find_verdict_warnings(child.debate)
+        assert told in list_setup_warnings(child.debate.setup, 2)
+        assert told in list_verdict_warnings(child.debate)
         assert child.debate.turns[0] == parent.debate.turns[0]
         assert child.fork(2).debate.setup.forked_restanced == ("Bob",)
         assert parent.fork(0, stances={"Bob": "wait a year"}).debate.setup.forked_restanced == ()
@@ -225,6 +221,20 @@ class TestChanges:
     def test_what_cannot_be_changed_is_refused(self, changes: dict[str, Any], told: str) -> None:
         parent = played(debaters=SIDES, documents=[{"title": "a", "text": "A"}])
         assert told in refusal(parent, 1, **changes)
+
+    @pytest.mark.requirement("C21")
+    @pytest.mark.parametrize("name", ["advocates", "second_opinion"])
+    def test_a_label_stands_for_one_thing_also_where_the_changes_of_a_fork_hold_it(self, name: str) -> None:
+        parent = simulate(label_positions(build_setup(["one/a", "two/b"], format=name))).play_through_round(1)
+        label = parent.debate.setup.labels[0]
+        holding: dict[str, Any] = {"documents": [{"title": "Log", "text": f"The {label.lower()} broke."}]}
+        assert refusal(parent, 1, **holding).startswith(
+            f"{label} stands for a seat in the rounds that are taken"
+        )
+        labels = parent.fork(0, **holding).debate.setup.labels
+        assert label not in labels
+        assert len({*labels}) == 2
+        assert parent.fork(1).debate.setup.labels == parent.debate.setup.labels
 
     def test_fewer_rounds_than_are_taken_over_are_refused(self) -> None:
         told = refusal(played(max_rounds=3), 2, max_rounds=1)
@@ -259,12 +269,40 @@ class TestRounds:
         )
 
     def test_a_round_that_rests_on_a_verdict_is_refused(self) -> None:
-        assert "rests on what was decided" in refusal(played(options={"synthesizer": True}), 4)
+        told = "Round 4 rests on what a fork does not take over: deliverable cannot follow. Pass at_round=3, or less."
+        assert refusal(played(options={"synthesizer": True}), 4) == told
 
     def test_a_round_that_was_cut_short_is_refused(self) -> None:
         parent = simulate(build_setup(format="verdict")).play_to_round(2)
         (first,) = parent.pending_calls()
         parent.add_events(parent.answer(first), TalkConcluded(round=2)).play()
         assert parent.status == "concluded"
-        assert "Round 2 was cut short" in refusal(parent, 2)
+        second = next(name for name in parent.debate.names if name != first.seat)
+        told = f"Round 2 was cut short: {second} did not answer. Pass at_round=1, or less."
+        assert refusal(parent, 2) == told
         assert parent.fork(1).play().status == "concluded"
+
+    def test_a_round_that_was_cut_short_after_failures_is_refused_with_why_they_failed(self) -> None:
+        def fail_in_round_2(call: Call) -> ScriptAnswer:
+            return ProviderFailure("timeout") if call.round == 2 else default_script(call)
+
+        parent = played(fail_in_round_2)
+        assert parent.status == "paused"
+        parent.add_events(TalkConcluded(round=2)).script = default_script
+        assert parent.play().status == "concluded"
+        told = refusal(parent, 2)
+        assert told.startswith("Round 2 was cut short: 0 of 2 answered in round 2 (rebuttal), 2 needed.")
+        assert told.endswith(" Pass at_round=1, or less.")
+
+    def test_a_round_that_was_cut_short_before_its_moderator_opened_it_is_refused(self) -> None:
+        parent = simulate(build_setup(["scripted"], options={"speaking": "moderated"})).play_to_round(2)
+        parent.script = task_script({"opening": lambda _: ProviderFailure("timeout")})
+        (opening,) = parent.pending_calls()
+        parent.add_events(parent.answer(opening), TalkConcluded(round=2)).play()
+        assert parent.status == "concluded"
+        told = "Round 2 was cut short: nobody said who speaks in it. Pass at_round=1, or less."
+        assert refusal(parent, 2) == told
+
+
+def test_a_fork_has_a_set_up_of_its_own() -> None:
+    assert not is_inherited(build_setup(), at_round=1)

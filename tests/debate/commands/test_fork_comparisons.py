@@ -211,7 +211,7 @@ def test_decisions_and_results_are_compared_where_nobody_can_win() -> None:
 
 def test_a_synthesis_is_compared_by_the_position_that_was_made() -> None:
     def made(position: str) -> DebateSimulation:
-        finding = json.loads(render_finding(None, common_position=position))
+        finding = json.loads(render_finding(None, recommendation=position))
         return played(task_script({"judgment": finding}), options=THREE_JUDGES)
 
     half, nobody = (
@@ -240,7 +240,6 @@ def test_all_that_a_setup_may_hold_is_compared_by_what_was_chosen() -> None:
             "effort": {"level": "quick", "models": [{"model": "one"}]},
             "reader": {"model": "one", "sections": [], "words": 9, "passage_characters": 0},
             "ledger": {
-                "position": 3,
                 "standings": [
                     {"judge": "one", "asked": 2, "consistent": 2, "right": 1, "wrong": 1, "weight": "9/100"}
                 ],
@@ -262,6 +261,5 @@ def test_all_that_a_setup_may_hold_is_compared_by_what_was_chosen() -> None:
         "team.chosen": "one",
         "team.diversity": "1",
         "memory.most": "3",
-        "memory.for_judges": "False",
         "memory.recalled": "k3x9w2m4p7qr",
     }

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from string import ascii_uppercase
 from typing import Any
 
 import pytest
@@ -12,15 +13,15 @@ from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.setup.documents import Document
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.options import Challenges, Effort
+from server.debate.facts.setup.options import Effort
 from server.debate.facts.setup.seats import Debater, JudgePanel
-from server.debate.state.labels import LABEL_WORDS
-from server.debate.views.warnings import find_setup_warnings
-from tests.support.simulation import build_debaters, build_request, build_setup
+from server.debate.views.warnings import list_setup_warnings
+from tests.support.simulation import ARGUED_FORMATS, build_debaters, build_request, build_setup
 
 pytestmark = pytest.mark.requirement("C1")
 
 TWO = build_debaters(2)
+EVERY_LABEL = {f"{letter}{number}" for letter in ascii_uppercase for number in range(10, 100)}
 
 
 def named(*names: str, stance: str = "yes") -> dict[str, Any]:
@@ -33,8 +34,8 @@ def test_a_question_is_enough() -> None:
     assert len(set(opened.labels)) == 2
     assert opened == Opened(
         question="Is it worth it?",
-        format="second_opinion",
-        phases=FORMATS["second_opinion"].phases,
+        format="advocates",
+        phases=FORMATS["advocates"].phases,
         debaters=(
             Debater(name="Proponent", stance="for", model="m"),
             Debater(name="Opponent", stance="against", model="m"),
@@ -43,7 +44,6 @@ def test_a_question_is_enough() -> None:
         judges=JudgePanel(models=("m",), both_orders=True, anonymize=True, shuffle=True),
         max_rounds=2,
         seed=5,
-        challenges=Challenges(most_rounds=4),
         effort=Effort(
             level="quick",
             open=("debaters", "ballots", "stop", "judges", "mirror", "baseline"),
@@ -84,7 +84,7 @@ def test_every_requested_option_is_in_the_setup() -> None:
             Debater(name="Bob", stance="no", model="b"),
             Debater(name="Cleo", stance="later", model="a"),
         ),
-        labels=("A", "B", "C"),
+        labels=("A1", "B1", "C1"),
         judges=JudgePanel(
             models=("j", "k", "j"), both_orders=True, anonymize=False, shuffle=False, prompt="Who pays?"
         ),
@@ -96,7 +96,6 @@ def test_every_requested_option_is_in_the_setup() -> None:
         max_turn_tokens=99,
         run=True,
         tags=("x", "y"),
-        challenges=Challenges(most_rounds=20),
         effort=Effort(
             level="quick",
             open=("debaters", "ballots", "stop", "mirror", "baseline"),
@@ -118,37 +117,27 @@ def test_every_requested_option_is_in_the_setup() -> None:
     ],
 )
 @pytest.mark.requirement("C21")
-def test_labels_are_words_that_no_text_of_the_set_up_holds(put: Callable[[str], dict[str, Any]]) -> None:
-    used = " ".join(LABEL_WORDS[:-2]).lower()
+def test_labels_occur_in_no_text_of_the_set_up(put: Callable[[str], dict[str, Any]]) -> None:
+    used = "".join(EVERY_LABEL - {"K73", "W46"}).lower()
     opened = open_debate(build_request(options=put(used)), models=["m"], seed=1)
-    assert sorted(opened.labels) == sorted(LABEL_WORDS[-2:])
+    assert {*opened.labels} == {"K73", "W46"}
 
 
 @pytest.mark.requirement("C21")
-def test_labels_are_invented_when_the_texts_hold_all_words_and_refused_when_they_hold_those_too() -> None:
-    used: list[str] = []
-
-    def draw_more() -> None:
-        document = {"title": "Words", "text": " ".join(used)}
-        asked = build_request(debaters=build_debaters(26), documents=[document])
-        labels = open_debate(asked, models=["m"], seed=1).labels
-        assert len({*labels} - {*used}) == 26
-        used.extend(labels)
-
-    with pytest.raises(InvalidRequestError, match="hold every word that could stand for a position"):  # noqa: PT012
-        while len(used) < 2000:
-            draw_more()
-    assert {*LABEL_WORDS} < {*used}
-    assert {len(word) for word in used} == {6}
+def test_many_debaters_have_labels_of_their_own_and_texts_that_hold_all_of_them_are_refused() -> None:
+    assert len({*open_debate(build_request(debaters=build_debaters(26)), models=["m"], seed=1).labels}) == 26
+    documents = [{"title": "Codes", "text": " ".join(EVERY_LABEL)}]
+    with pytest.raises(InvalidRequestError, match="hold nearly every label"):
+        open_debate(build_request(documents=documents), models=["m"], seed=1)
 
 
-@pytest.mark.parametrize("name", ["second_opinion", "verdict", "handoff", "full"])
+@pytest.mark.parametrize("name", ["advocates", "verdict", "handoff", "full"])
 def test_a_judge_reads_twice_unless_it_is_to_read_once(name: str) -> None:
     assert build_setup(format=name).judges.both_orders
     assert not build_setup(format=name, options={"judges": {"both_orders": False}}).judges.both_orders
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_a_format_says_how_many_rounds_there_are(name: str) -> None:
     row = FORMATS[name]
     assert build_setup(format=name).max_rounds == row.default_rounds
@@ -211,6 +200,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no side": (named("Ada", "None"), "called 'None': the word means that no side is right. Name it after"),
     "null": (named("Ada", "\uff2e\uff35\uff2c\uff2c"), "the word means that no side is right. Name it after"),
     "no winner": (named("Ada", "TIE"), "called 'TIE': the word means that nobody won."),
+    "look-alikes": (named("Ada", "n\u043ene"), "mixes Cyrillic and Latin letters, which look alike."),
     "everybody": (named("Ada", "Option all"), "called 'Option all': the word means everybody."),
     "who calls": (named("Ada", "Caller"), "called 'Caller': the word means whoever calls this server."),
     "a model": (named("Ada", "client"), "called 'client': the word means the own model of the client"),
@@ -220,7 +210,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"format": "handoff", "options": {"limits": {"max_turns": 101}}},
         "options.limits.max_turns=101 is out of range for handoff: 1 to 100, or 0 for its default of 10.",
     ),
-    "too many rounds": ({"max_rounds": 5}, "for second_opinion: 1 to 4, or 0 for its default of 2."),
+    "too many rounds": ({"max_rounds": 5}, "for advocates: 1 to 4, or 0 for its default of 2."),
     "too many rounds for a verdict": ({"format": "verdict", "max_rounds": 21}, "for verdict: 1 to 20"),
 }
 
@@ -328,21 +318,21 @@ def test_the_limits_themselves_are_allowed() -> None:
 
 class TestWarnings:
     def test_an_ordinary_debate_needs_none(self) -> None:
-        assert find_setup_warnings(build_setup(), family_count=2) == []
+        assert list_setup_warnings(build_setup(), family_count=2) == []
 
     @pytest.mark.requirement("C12")
-    @pytest.mark.parametrize(("name", "rounds"), [("second_opinion", 3), ("verdict", 4)])
+    @pytest.mark.parametrize(("name", "rounds"), [("advocates", 3), ("verdict", 4)])
     def test_many_rounds_give_a_warning(self, name: str, rounds: int) -> None:
-        assert find_setup_warnings(build_setup(format=name, max_rounds=rounds), family_count=2) == []
-        (warning,) = find_setup_warnings(build_setup(format=name, max_rounds=rounds + 1), family_count=2)
+        assert list_setup_warnings(build_setup(format=name, max_rounds=rounds), family_count=2) == []
+        (warning,) = list_setup_warnings(build_setup(format=name, max_rounds=rounds + 1), family_count=2)
         assert warning.startswith(f"{rounds + 1} rounds: above {rounds}, models tend to drift towards")
 
     @pytest.mark.requirement("A7")
     def test_ten_debaters_give_a_warning(self) -> None:
-        assert find_setup_warnings(build_setup(debaters=build_debaters(9)), family_count=2) == []
-        (warning,) = find_setup_warnings(build_setup(debaters=build_debaters(10)), family_count=2)
+        assert list_setup_warnings(build_setup(debaters=build_debaters(9)), family_count=2) == []
+        (warning,) = list_setup_warnings(build_setup(debaters=build_debaters(10)), family_count=2)
         assert warning.startswith("10 debaters: 10 or more overwhelm a single moderator or judge")
 
     def test_one_model_family_gives_a_warning(self) -> None:
-        (warning,) = find_setup_warnings(build_setup(), family_count=1)
+        (warning,) = list_setup_warnings(build_setup(), family_count=1)
         assert warning.startswith("All debaters are of one model family")

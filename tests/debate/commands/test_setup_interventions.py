@@ -10,8 +10,8 @@ from server.debate.facts.events import Resumed
 from server.debate.facts.interventions import ModelReplaced, TurnRetracted
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
+from server.debate.machine.render import render
 from server.debate.machine.transitions import apply
-from server.debate.prompts.render import render
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.debate import judge_seats
 from server.debate.state.seats import current_model
@@ -101,8 +101,8 @@ class TestMoreRounds:
 class TestWeightsAndThreshold:
     def test_a_judge_who_counts_double_outweighs_another(self) -> None:
         opened = build_setup(options={"judges": {"count": 2, "both_orders": False}})
-        assert simulate(opened, judges_find("A", "B")).play().debate.verdict.outcome == "contested"  # type: ignore[union-attr]
-        at = simulate(opened, judges_find("A", "B")).play_through_round(1)
+        assert simulate(opened, judges_find("A1", "B1")).play().debate.verdict.outcome == "contested"  # type: ignore[union-attr]
+        at = simulate(opened, judges_find("A1", "B1")).play_through_round(1)
         at.intervene("weights", weights={"judge 1": "2"})
         found = build_verdict(at.play().debate)
         assert (found.outcome, found.winner) == ("leaning", "Proponent")
@@ -111,7 +111,7 @@ class TestWeightsAndThreshold:
     def test_a_threshold_of_two_thirds_is_exact(self) -> None:
         opened = build_setup(options={"judges": {"count": 3, "both_orders": False}})
         for share, outcome in (("2/3", "leaning"), ("0.67", "contested")):
-            at = simulate(opened, judges_find("A", "A", "B")).play_through_round(1)
+            at = simulate(opened, judges_find("A1", "A1", "B1")).play_through_round(1)
             at.intervene("threshold", threshold=share)
             assert build_verdict(at.play().debate).outcome == outcome
 
@@ -119,7 +119,7 @@ class TestWeightsAndThreshold:
         opened = build_setup(
             debaters=build_debaters(3), options={"judges": {"count": 2, "both_orders": False}}
         )
-        at = simulate(opened, judges_find("A", "B")).play_through_round(1)
+        at = simulate(opened, judges_find("A1", "B1")).play_through_round(1)
         at.intervene("threshold", threshold="1/3")
         assert build_verdict(at.play().debate).outcome == "contested"
 
@@ -227,7 +227,7 @@ class TestChallenges:
         assert "Opponent is to answer it" in at.intervene("challenge", text="Name one case.", to="Opponent")
         at.play_to_round(2).step()
         for seat in ("Proponent", "Opponent"):
-            assert "[challenge to B, to be answered]\n> Name one case." in last_prompt(at, seat)
+            assert "[challenge to B1, to be answered]\n> Name one case." in last_prompt(at, seat)
         assert "### Challenge to Opponent" in render_transcript(at.debate, at.log)
 
 
@@ -239,7 +239,7 @@ class TestRetractions:
         assert "struck through" in at.intervene("retract", to="Opponent", round=1, reason="it made that up")
         at.play()
         for call, prompt in at.calls_made:
-            label = "A" if call.reading == 2 else "B"
+            label = "A1" if call.reading == 2 else "B1"
             assert (call.round == 1) or f"[{label}: retracted]" in render_prompt_text(prompt)
             assert "> Opponent lies." not in render_prompt_text(prompt).partition("# Round 2")[0]
         assert "retracted\n\n> ~~Opponent lies.~~" in render_transcript(at.debate, at.log)

@@ -81,18 +81,18 @@ class TestSubmitting:
 
     def test_a_judge_who_reads_twice_submits_twice(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
-        submit(at, "judge 1", render_finding("A"))
+        submit(at, "judge 1", render_finding("A1"))
         assert at.status == "waiting"
-        submit(at, "judge 1", render_finding("A", reasoning="In the other order, too."))
+        submit(at, "judge 1", render_finding("A1", reasoning="In the other order, too."))
         assert [judged.slot_index for judged in at.debate.judgments] == [1, 2]
 
     def test_a_finding_that_cites_no_point_of_its_winner_is_taken(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
-        submit(at, "judge 1", render_finding("A", cited=[]))
+        submit(at, "judge 1", render_finding("A1", cited=[]))
         assert at.debate.judgments[0].winner == at.debate.names[0]
 
     def test_a_speaker_hands_over_as_it_was_asked_to(self) -> None:
-        at = sitting_in(format="handoff", options={"handoff": "text"})
+        at = sitting_in(format="handoff")
         submit(at, "Ada", "It pays. Transition to Bob")
         assert at.debate.handoffs[0].because == "chosen"
 
@@ -115,15 +115,15 @@ class TestSentAgain:
 
     def test_a_finding_is_not_taken_for_the_second_reading(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
-        submit(at, "judge 1", render_finding("A"))
-        assert "Awaited now is another answer" in sent_again(at, "judge 1", render_finding("A"))
-        assert sent_again(at, "judge 1", render_finding("A", reasoning="Turned, too.")) == ""
+        submit(at, "judge 1", render_finding("A1"))
+        assert "Awaited now is another answer" in sent_again(at, "judge 1", render_finding("A1"))
+        assert sent_again(at, "judge 1", render_finding("A1", reasoning="Turned, too.")) == ""
 
     def test_a_finding_that_a_retraction_made_void_may_be_found_again(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
-        submit(at, "judge 1", render_finding("A"))
+        submit(at, "judge 1", render_finding("A1"))
         at.intervene("retract", to="Proponent", round=1)
-        assert sent_again(at, "judge 1", render_finding("A")) == ""
+        assert sent_again(at, "judge 1", render_finding("A1")) == ""
 
 
 def sent_again(at: DebateSimulation, speaker: str, text: str) -> str:
@@ -169,10 +169,10 @@ class TestRefused:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
         assert refused(at, "judge 1", "Hard to say.") == (
             "This is not what judge 1 was asked for: the reply is prose: answer with JSON, and with "
-            "one of A, B or null. Submit it again."
+            "one of Proponent, Opponent or null. Submit it again."
         )
         assert refused(at, "judge 1", render_finding("Z")) == (
-            'This is not what judge 1 was asked for: "winner" names no position: it must be one of A, B, or null. '
-            "Submit it again."
+            'This is not what judge 1 was asked for: "winner" names no position: it must be one of Proponent, '
+            "Opponent, or null. Submit it again."
         )
         assert at.debate.failures == ()

@@ -6,13 +6,13 @@ from server.debate.commands.requests import DocumentInput
 from server.debate.documents.evidence import (
     count_quotes,
     describe_age,
-    find_site,
+    extract_site,
     weigh_evidence,
 )
 from server.debate.facts.setup.opened import Opened
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
-from server.debate.views.markdown import format_report
+from server.debate.views.markdown import format_details
 from server.debate.views.rounds import build_analysis
 from server.debate.views.verdict import build_report, build_verdict
 from tests.support.simulation import (
@@ -113,7 +113,7 @@ def test_a_second_document_corroborates_only_with_another_text_from_another_site
     ],
 )
 def test_sites_are_told_apart_by_their_registrable_part(url: str, site: str) -> None:
-    assert find_site(url) == site
+    assert extract_site(url) == site
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,11 @@ def test_the_verdict_counts_quotes_and_warns_where_the_winner_rests_on_lost_ones
     assert (report.claims.checked_quotes, report.claims.failed_quotes) == (0, 4)
     caution = "2 of 2 quotes in the winner's case were not found in the documents."
     assert caution in report.cautions
-    assert "0 checked, 4 not found" in format_report(report)
+    assert "0 checked, 4 not found" in format_details(report)
     found = build_verdict(play(QUOTES, ONE, TWO).debate)
     assert (found.claims.checked_quotes, found.claims.failed_quotes) == (8, 0)
     assert not [line for line in found.cautions if "quote" in line]
-    assert "quote" not in format_report(build_report(simulate(open_with()).play().debate)).casefold()
+    assert "quote" not in format_details(build_report(simulate(open_with()).play().debate)).casefold()
 
 
 def test_quotes_of_retracted_turns_and_of_hidden_debaters_are_not_counted() -> None:

@@ -21,7 +21,7 @@ from server.debate.rules.windows import ANSWER_TOKENS, estimate_tokens
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, list_tasks
 from server.debate.views.verdict import build_report
-from server.debate.views.warnings import find_setup_warnings
+from server.debate.views.warnings import list_setup_warnings
 from tests.support.records import build_bodies, refusal
 from tests.support.simulation import (
     DebateSimulation,
@@ -170,7 +170,7 @@ def test_who_has_read_what_and_what_it_cost_is_said(opened: Opened, played: Deba
     assert f"was too long for {', '.join(book['not_whole_for'])}" in caution
     assert f"in {count} sections, and 2 passages of it." in caution
     assert [task["task"] for task in list_tasks(played.debate)].count("digest") == count
-    assert f"digests them in {count} calls" in " ".join(find_setup_warnings(opened, 1))
+    assert f"digests them in {count} calls" in " ".join(list_setup_warnings(opened, 1))
     expected, prompts = estimate(replay([opened])), [prompt for _, prompt in played.calls_made]
     assert expected.calls >= count
     taken = sum(estimate_tokens(message.content for message in prompt.messages) for prompt in prompts)

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from server.debate.documents.marks import disarm_marks, drop_marks
-from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.answers import Extracted, Lookup, Researched
 from server.debate.facts.setup.opened import Opened
 from server.debate.rules.calls import Call
+from server.debate.seats.observer import Observed
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.state import visible_turns
 from tests.support.simulation import (
     DebateSimulation,
     build_setup,
     build_usage,
-    default_script,
     label_positions,
     render_finding,
     simulate,
@@ -71,15 +71,15 @@ def test_words_that_officers_copy_with_marks_are_found_in_the_turn_without_them(
     )
     words = [
         f"So it is: {TRUE} [checked]. It ends",
-        f"Not so (Checked): {FALSE} [not found in doc 1], says B",
+        f"Not so (Checked): {FALSE} [not found in doc 1], says Bob",
         f"So it is: {TRUE} [checkered]. It ends",
         f"Not so [checked]: {TRUE}",
     ]
-    rows = [{"speaker": "A", "words": each} for each in words]
+    rows = [{"speaker": "A1", "words": each} for each in words]
     marks = [row | {"pattern": "appeal to evidence", "why": "-"} for row in rows]
     claims = [row | {"claim": f"Claim {number}."} for number, row in enumerate(rows)]
     at = play(said, opened, observation={"marks": marks}, extraction={"claims": claims})
-    (observed,), (extracted,) = at.debate.observations, at.debate.extractions
+    (observed,), (extracted,) = at.debate.find_readings(Observed), at.debate.find_readings(Extracted)
     quoted = [f"So it is: {TRUE}. It ends", f"Not so [Checked]: {FALSE}, says Bob"]
     assert [mark.said.quote for mark in observed.marks] == quoted
     assert [claim.said.quote for claim in extracted.claims] == quoted
@@ -202,8 +202,3 @@ def test_documents_that_a_fork_adds_come_after_the_research_that_it_inherits() -
         "[checked]",
     ]
     assert "# Document 3\n> More" in fork.prompts("Ada")[0]
-
-
-def test_without_quotes_the_default_script_is_shown_as_it_is() -> None:
-    at = simulate(open_with_report(), default_script).play()
-    assert [turn.text for turn in visible_turns(at.debate)] == [turn.text for turn in at.debate.turns]

@@ -160,36 +160,6 @@ def test_inconsistent_and_unreadable_votes_of_judges_are_told_apart() -> None:
     assert silent == {"abstained": "0", "unreadable": "1", "inconsistent": "1", "missing": "1"}
 
 
-def test_ranks_follow_from_beliefs_and_can_find_what_nobody_holds_first() -> None:
-    ballots = (
-        believe(A=60, B=30, C=10),
-        believe(A=55, B=35, C=5),
-        believe(C=60, B=30, A=5),
-        believe(C=50, B=40),
-    )
-    both = (*ballots, believe(B=50, A=30, C=20))
-    first = vote(*both, voting="plurality", phases=VOTE).play()
-    assert first.debate.verdict
-    assert first.debate.verdict.outcome == "contested"  # two each
-    for method in ("borda", "schulze"):
-        at = vote(*both, voting={"kind": "majority", "method": method}).play()
-        assert build_verdict(at.debate).winner == "Speaker 2"
-        (found,) = agreed(at)
-        assert found.count
-        assert (found.count.share, found.count.needed, found.consensus) == ("3/5", "1/2", "majority")
-    nobodys = vote(*ballots, voting={"kind": "plurality", "method": "borda"}).play()
-    assert build_verdict(nobodys.debate).winner in ("", "Speaker 2")
-
-
-def test_the_winner_by_ranks_needs_no_first_choice() -> None:
-    ballots = (believe(A=60, B=40), believe(A=60, B=40), believe(C=60, B=40), believe(C=60, B=40))
-    at = vote(*ballots, voting={"kind": "plurality", "method": "borda"}).play()
-    assert at.debate.verdict
-    assert at.debate.verdict.winner == "Speaker 2"
-    assert at.debate.verdict.verdict == "Ahead by the order in which all hold the positions: stance 2."
-    assert build_verdict(at.debate).panel.support == "0"
-
-
 def test_a_threshold_and_weights_change_the_rule_while_it_runs() -> None:
     at = vote(A, A, B, voting="unanimous").play_to_round(2)
     at.intervene("threshold", threshold="1/2")
@@ -210,7 +180,7 @@ def test_without_a_rule_a_consensus_is_recorded_by_the_usual_count() -> None:
     assert found.count
     assert (found.count.needed, found.count.share) == ("", "1")
     assert agreed(vote(A, B, C).play()) == []
-    made = judge(render_finding(None, common_position="Both."), render_finding(None, common_position="Both."))
+    made = judge(render_finding(None, recommendation="Both."), render_finding(None, recommendation="Both."))
     (found,) = agreed(made.play())
     assert (found.consensus, found.winner) == ("unanimous", "")
     settle = task_script({"closing": {"summary": "So.", "status": "SETTLED", "decision": "Buy."}})
@@ -231,11 +201,11 @@ def test_a_vote_that_ends_a_block_and_the_debate_is_one_consensus() -> None:
 
 
 def test_the_verdict_says_how_it_was_counted() -> None:
-    voting = {"kind": "majority", "of": "cast", "quorum": "1/2", "method": "borda"}
+    voting = {"kind": "majority", "of": "cast", "quorum": "1/2"}
     panel = build_report(vote(A, A, B, NONE, voting=voting).play().debate).panel
     assert panel.rule == (
-        "a majority, more than 1/2 of the votes cast, of which 1/2 of all seats have to be cast, "
-        "ranked by Borda's count: reached by Speaker 1 with 2/3"
+        "a majority, more than 1/2 of the votes cast, of which 1/2 of all seats have to be cast: "
+        "reached by Speaker 1 with 2/3"
     )
     assert (
         panel.consensus
@@ -278,7 +248,7 @@ def test_a_rule_is_for_debates_with_votes() -> None:
     for name, problem in (("settle", "judges or voters decide"), ("oxford", "counts who changed position")):
         with pytest.raises(InvalidRequestError, match=problem):
             build_setup(format=name, options={"voting": "majority"})
-    weighed = build_setup(format="oxford", options={"voting": {"weights": {"judge 1": "2"}}})
+    weighed = build_setup(format="oxford", options={"voting": {"weights": {"voter 1": "2"}}})
     assert (weighed.voting, weighed.weights[0].weight) == (None, "2")
     with pytest.raises(InvalidRequestError, match="Name `debaters`"):
         build_setup(options={"phases": VOTE, "framing": True, "voting": {"weights": {"Proponent": "2"}}})
@@ -320,26 +290,14 @@ def test_a_record_whose_consensus_or_rule_was_rewritten_is_refused() -> None:
             verify_bodies([opened, *bodies[1:]])
 
 
-def test_judges_can_agree_on_a_position_made_of_the_others_or_on_what_none_of_them_found_for() -> None:
-    both = render_finding(None, common_position="Both, one after the other.")
+def test_judges_can_agree_on_a_position_made_of_the_others() -> None:
+    both = render_finding(None, recommendation="Both, one after the other.")
     at = judge(both, both, FOR, voting="majority").play()
     assert at.debate.verdict
     assert (at.debate.verdict.outcome, at.debate.verdict.verdict) == (
         "synthesis",
         "Both, one after the other.",
     )
-    voting = {"kind": "plurality", "method": "borda"}
-    options = {"judges": {"count": 2, "both_orders": False}, "voting": voting}
-    opened = build_setup(debaters=build_debaters(4), options=options)
-    one, other = {"A": 60, "B": 40, "C": 0}, {"A": 0, "B": 40, "C": 60}
-    found: dict[tuple[str, int], ScriptAnswer] = {
-        ("judge 1", 1): render_finding("A", beliefs={**one, "D": 0, "none": 0}),
-        ("judge 2", 1): render_finding("C", beliefs={**other, "D": 0, "none": 0}),
-    }
-    verdict = simulate(opened, judge_script(found)).play().debate.verdict
-    assert verdict
-    assert verdict.winner == "Speaker 2"
-    assert verdict.verdict == "Ahead by the order in which all hold the positions: stance 2."
 
 
 def test_the_moderators_decision_is_a_consensus_in_words() -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from server.debate.facts.events import Failed, Spoke
 from server.debate.facts.interventions import NoteAdded
+from server.debate.machine.interpret import interpret
+from server.debate.machine.render import render
 from server.debate.prompts.material import MAX_DIRECT_MESSAGES
-from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_round, list_tasks
@@ -98,7 +98,7 @@ class TestTheRound:
         assert {call.message_author for call, _ in answers} == {ONE, THREE}
         for call, prompt in answers:
             other = {ONE: THREE, THREE: ONE}[call.message_author]
-            author = "AC"[call.message_author == THREE]
+            author = ("A1", "C1")[call.message_author == THREE]
             said_by = f"{author} to you, critique:\n[{author} 2.1]\n> Why, asks {call.message_author[-1]}?"
             assert said_by in prompt
             assert f"asks {other[-1]}?" not in prompt
@@ -137,21 +137,21 @@ class TestTheRound:
 class TestReading:
     @pytest.mark.parametrize("kind", ["question", "proposal", "critique"])
     def test_it_is_a_question_a_proposal_or_a_critique(self, kind: str) -> None:
-        assert of(reads(f'{{"to": "B", "kind": "{kind}", "text": "Why?"}}')).act == kind
-        assert of(reads('{"to": "B", "text": "Why?"}')).act == "question"
+        assert of(reads(f'{{"to": "B1", "kind": "{kind}", "text": "Why?"}}')).act == kind
+        assert of(reads('{"to": "B1", "text": "Why?"}')).act == "question"
 
-    @pytest.mark.parametrize("to", ["Zoe", "A", ONE, "", "everybody"])
+    @pytest.mark.parametrize("to", ["Zoe", "A1", ONE, "", "everybody"])
     def test_it_must_be_for_one_of_the_others(self, to: str) -> None:
         event = reads(f'{{"to": "{to}", "text": "Why?"}}')
         assert isinstance(event, Failed)
-        assert event.detail == '"to" must name one other debater: Speaker 2, Speaker 3'
+        assert event.detail == '"to" must name one other debater: B1, C1'
 
     @pytest.mark.parametrize(
         ("reply", "why"),
         [
             ("Why, B?", "the reply holds no JSON object"),
-            ('{"to": "B", "text": " "}', "text: Value error, must not be empty"),
-            ('{"to": "B", "kind": "shout", "text": "x"}', "kind: Input should be 'question', 'proposal' or"),
+            ('{"to": "B1", "text": " "}', "text: Value error, must not be empty"),
+            ('{"to": "B1", "kind": "shout", "text": "x"}', "kind: Input should be 'question', 'proposal' or"),
         ],
     )
     def test_what_cannot_be_read_says_why(self, reply: str, why: str) -> None:
@@ -162,9 +162,9 @@ class TestReading:
     def test_a_debater_is_told_whom_it_can_write_to(self) -> None:
         at = examined().play_to_round(2)
         prompt = render(at.debate, at.pending_calls()[0])
-        assert "The others: B, C." in render_prompt_text(prompt)
+        assert "The others: B1, C1." in render_prompt_text(prompt)
         assert prompt.schema
-        assert prompt.schema["properties"]["to"]["enum"] == ["B", "C"]
+        assert prompt.schema["properties"]["to"]["enum"] == ["B1", "C1"]
 
 
 class TestPrivacy:
@@ -181,16 +181,6 @@ class TestPrivacy:
                 assert late
                 assert all(question in prompt and answer in prompt for prompt in late)
 
-    def test_the_two_read_who_wrote_and_who_answered(self) -> None:
-        at = examined().play()
-        last = at.prompts(ONE)[-1]
-        assert (
-            "You to B, critique:\n[A 2.1]\n> Why, asks 1?\nB to you, answer:\n[B 2.2]\n> So, 2 to 1." in last
-        )
-        assert (
-            "C to you, critique:\n[C 2.1]\n> Why, asks 3?\nYou to C, answer:\n[A 2.4]\n> So, 1 to 3." in last
-        )
-
     def test_nobody_reads_a_message_of_the_same_round_before_writing_its_own(self) -> None:
         at = examined().play()
         assert not any("asks" in render_prompt_text(p) for c, p in at.calls_made if c.task == "message")
@@ -198,7 +188,7 @@ class TestPrivacy:
     def test_judges_read_letters_and_each_message_with_its_answer_in_both_orders(self) -> None:
         at = examined(judges={"both_orders": True}).play()
         first, second = at.prompts("judge 1")
-        for prompt, one, two in ((first, "A", "B"), (second, "C", "A")):
+        for prompt, one, two in ((first, "A1", "B1"), (second, "C1", "A1")):
             asked = f"[{one} to {two}, critique]\n[{one} 2.1]\n> Why, asks 1?"
             assert f"{asked}\n\n[{two} to {one}, answer]\n[{two} 2.2]\n> So, 2 to 1." in prompt
             assert not any(name in prompt for name in RING)
@@ -210,7 +200,7 @@ class TestPrivacy:
         asking = ["cross_examination"] * 3
         made = build_setup(debaters=build_debaters(26), options={"phases": [*asking, "synthesis"]})
         to_one = task_script(
-            {"message": lambda c: {"to": "A" if c.seat != ONE else "B", "text": f"{c.round}?"}}
+            {"message": lambda c: {"to": "A1" if c.seat != ONE else "B1", "text": f"{c.round}?"}}
         )
         last = simulate(made, to_one).play().prompts(ONE)[-1]
         last = last.rpartition("\n\n")[2]

@@ -2,15 +2,21 @@
 
 import pytest
 
-from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Ended
 from server.debate.machine.decide import Over, decide
 from server.debate.views.markdown import render_transcript
-from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate, task_script
+from tests.support.simulation import (
+    ARGUED_FORMATS,
+    DebateSimulation,
+    build_debaters,
+    build_setup,
+    simulate,
+    task_script,
+)
 
 P, OPP = "Proponent", "Opponent"
 ROUNDS: dict[str, list[tuple[str, str]]] = {
-    "second_opinion": [("opening", ""), ("rebuttal", ""), ("verdict", "max_rounds")],
+    "advocates": [("opening", ""), ("rebuttal", ""), ("verdict", "max_rounds")],
     "verdict": [("argumentation", ""), ("argumentation", ""), ("verdict", "max_rounds")],
     "settle": [("argumentation", "")] * 3,
     "handoff": [*[("discussion", "")] * 10, ("verdict", "max_turns")],
@@ -28,9 +34,9 @@ ROUNDS: dict[str, list[tuple[str, str]]] = {
     "oxford": [("audience_vote", ""), ("opening", ""), ("rebuttal", ""), ("audience_vote 2", "max_rounds")],
 }
 ARGUED = [("argument", P), ("argument", OPP)]
-AUDIENCE = [("ballot", f"judge {number}") for number in (1, 2, 3)]
+AUDIENCE = [("ballot", f"voter {number}") for number in (1, 2, 3)]
 ASKED: dict[str, list[list[tuple[str, str]]]] = {
-    "second_opinion": [ARGUED, ARGUED, [("judgment", "judge 1")] * 2],
+    "advocates": [ARGUED, ARGUED, [("judgment", "judge 1")] * 2],
     "verdict": [ARGUED, ARGUED, [("judgment", "judge 1")] * 2],
     "settle": [[*ARGUED, ("closing", "moderator")]] * 3,
     "handoff": [*[[("argument", seat)] for seat in [P, OPP] * 5], [("judgment", "judge 1")] * 2],
@@ -76,7 +82,7 @@ def test_a_format_is_held_as_its_row_says(name: str) -> None:
 
 
 @pytest.mark.requirement("C1", "D1")
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_twelve_debaters_come_to_an_end_in_every_format(name: str) -> None:
     at = simulate(build_setup(format=name, debaters=build_debaters(12))).play()
     assert at.status == "concluded"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Literal
 
 import pytest
@@ -9,10 +10,13 @@ import pytest
 from server.debate.facts.answers import HandedOff, HandoffFailed
 from server.debate.facts.events import Failed, Spoke
 from server.debate.machine.decide import decide
-from server.debate.prompts.render import render
+from server.debate.machine.interpret import interpret
+from server.debate.machine.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import interpret
+from server.debate.rules.calls import Call
+from server.debate.state.labels import side_labels
+from server.models import Request
 from tests.support.simulation import (
     DebateSimulation,
     build_debaters,
@@ -34,8 +38,8 @@ CAST = [
 ]
 
 
-def opened(how: How = "structured", **asked: Any) -> DebateSimulation:
-    return simulate(build_setup(format="handoff", options={"handoff": how, "same_stance": True}, **asked))
+def opened(**asked: Any) -> DebateSimulation:
+    return simulate(build_setup(format="handoff", **asked))
 
 
 def says(how: How, said: str, chosen: object) -> Reply:
@@ -58,17 +62,17 @@ IN_WORDS = Reply("It pays.", build_usage())
 NOBODY = (None, " ", ["Anna"])
 
 
-def turn(how: How, reply: Reply, cast: list[dict[str, str]] | None = None) -> Spoke:
+def turn(reply: Reply, cast: list[dict[str, str]] | None = None) -> Spoke:
     """The turn of the first speaker."""
-    at = opened(how, debaters=cast or CAST).play_to_round(1)
+    at = opened(debaters=cast or CAST).play_to_round(1)
     (call,) = at.pending_calls()
     event = interpret(at.debate, call, reply)
     assert isinstance(event, Spoke), event
     return event
 
 
-def useless(how: How, reply: Reply) -> str:
-    at = opened(how, debaters=CAST).play_to_round(1)
+def useless(reply: Reply) -> str:
+    at = opened(debaters=CAST).play_to_round(1)
     (call,) = at.pending_calls()
     event = interpret(at.debate, call, reply)
     assert isinstance(event, Failed), event
@@ -83,8 +87,8 @@ class TestReaders:
         [
             ("Anna", "Anna"),
             ("ANNA", "Anna"),
-            ("B", "Anna"),
-            ("b", "Anna"),
+            ("B1", "Anna"),
+            ("b1", "Anna"),
             ("against it", "Anna"),
             ("The Pragmatist", "The Pragmatist"),
             ("the pragmatist", "The Pragmatist"),
@@ -94,48 +98,41 @@ class TestReaders:
         ],
     )
     def test_the_next_is_known_by_name_letter_or_stance(self, how: How, chosen: str, name: str) -> None:
-        made = turn(how, says(how, "It pays.", chosen))
+        made = turn(says(how, "It pays.", chosen))
         assert (made.hands_to, made.no_handoff) == (name, "")
         assert made.text.startswith("It pays.")
 
-    @pytest.mark.parametrize(
-        ("how", "listed"),
-        [
-            ("text", '"Transition to Anna" or "Transition to The Pragmatist"'),
-            ("tool", '"Anna", "The Pragmatist"'),
-        ],
-    )
-    def test_the_speaker_is_told_how_to_choose_and_whom(self, how: How, listed: str) -> None:
-        at = opened(how, debaters=CAST).play_to_round(1)
+    def test_the_speaker_is_told_how_to_choose_and_whom(self) -> None:
+        at = opened(debaters=CAST).play_to_round(1)
         prompt = render(at.debate, at.pending_calls()[0])
-        assert "\nA is Ann; B is Anna; C is The Pragmatist.\n" in render_prompt_text(prompt)
-        assert listed in render_prompt_text(prompt).rpartition("\n")[2]
-        assert prompt.summary.choices == ("Anna", "The Pragmatist")
-        assert prompt.summary.handoff_mode == how
-        assert prompt.schema is None
+        assert not [name for name in ("Ann", "Pragmatist") if name in render_prompt_text(prompt)]
+        last = render_prompt_text(prompt).rpartition("\n")[2]
+        assert last.startswith(
+            "Call handoff with your turn and who speaks next, or answer otherwise with JSON only"
+        )
+        assert last.endswith(" Who may speak next: B1, C1.")
+        assert prompt.summary.choices == ("B1", "C1")
 
     def test_a_tool_is_offered_that_is_made_from_a_typed_function(self) -> None:
-        at = opened("tool", debaters=CAST).play_to_round(1)
+        at = opened(debaters=CAST).play_to_round(1)
         (offered,) = render(at.debate, at.pending_calls()[0]).functions
         assert offered.name == "handoff"
         properties = offered.parameters["properties"]
         assert list(properties) == ["response", "next_agent_name"]
-        assert properties["next_agent_name"]["enum"] == ["Anna", "The Pragmatist"]
+        assert properties["next_agent_name"]["enum"] == ["B1", "C1"]
 
-    def test_structured_output_has_a_schema_that_names_the_others(self) -> None:
+    def test_structured_output_has_a_schema_with_the_labels_of_the_others(self) -> None:
         at = opened(debaters=CAST).play_to_round(1)
         prompt = render(at.debate, at.pending_calls()[0])
-        assert prompt.functions == ()
         assert prompt.schema
-        assert prompt.schema["properties"]["next_agent_name"]["enum"] == ["Anna", "The Pragmatist"]
+        assert prompt.schema["properties"]["next_agent_name"]["enum"] == ["B1", "C1"]
         assert prompt.schema["properties"]["response"]["maxLength"] == 2000
         assert prompt.schema["required"] == ["response", "next_agent_name"]
 
-    @pytest.mark.parametrize("how", READERS)
-    def test_where_nobody_hands_over_nobody_is_asked_to(self, how: How) -> None:
-        at = simulate(build_setup(options={"handoff": how})).play_to_round(1)
+    def test_where_nobody_hands_over_nobody_is_asked_to(self) -> None:
+        at = simulate(build_setup()).play_to_round(1)
         prompt = render(at.debate, at.pending_calls()[0])
-        assert (prompt.functions, prompt.schema, prompt.summary.handoff_mode) == ((), None, None)
+        assert (prompt.functions, prompt.schema, prompt.summary.choices) == ((), None, ())
 
 
 @pytest.mark.requirement("B2")
@@ -156,48 +153,33 @@ class TestText:
             ("Transition to Annabel", ""),
             ("Transition to Anna\nI mean: transition to The Pragmatist.", "The Pragmatist"),
             ('I end here ("Transition to Anna").', "Anna"),
-            ("Transition to position B", "Anna"),
-            ("Transition to B, please", "Anna"),
+            ("Transition to position B1", "Anna"),
+            ("Transition to B1, please", "Anna"),
+            ("It pays.\n\n**Transition to: Anna**", "Anna"),
+            ("It pays. (Transition to B1)", "Anna"),
         ],
     )
     def test_the_last_choice_counts_in_any_case_and_amid_other_words(self, said: str, name: str) -> None:
-        made = turn("text", Reply(said, build_usage()))
+        made = turn(Reply(said, build_usage()))
         assert made.hands_to == name
         assert made.text == said
-
-    @pytest.mark.parametrize(
-        "choice",
-        [
-            "\nTransition to Anna",
-            " Transition to Anna.",
-            "\n\n**Transition to: Anna**\n",
-            " (Transition to Anna)",
-        ],
-    )
-    def test_a_choice_at_the_end_is_no_part_of_the_turn(self, choice: str) -> None:
-        made = turn("text", Reply(f"It pays.{choice}", build_usage()))
-        assert (made.text, made.hands_to) == ("It pays.", "Anna")
 
     def test_a_name_that_begins_like_another_is_told_from_it(self) -> None:
         cast = [{"name": name, "stance": name} for name in ("Bob", "Ann", "Anna", "Ann Lee")]
         for name in ("Ann", "Anna", "Ann Lee"):
-            assert turn("text", Reply(f"Transition to {name}.", build_usage()), cast).hands_to == name
-            assert turn("structured", says("structured", "x", name), cast).hands_to == name
+            assert turn(Reply(f"Transition to {name}.", build_usage()), cast).hands_to == name
+            assert turn(says("structured", "x", name), cast).hands_to == name
 
 
 class TestNames:
-    def test_a_debater_who_is_called_by_a_letter_goes_before_the_letter(self) -> None:
-        cast = [{"name": name, "stance": f"as {name}"} for name in ("C", "B", "A")]
-        assert turn("structured", says("structured", "x", "A"), cast).hands_to == "A"
-
     def test_a_stance_that_the_speaker_shares_with_one_other_means_the_other(self) -> None:
         cast = [{"name": name, "stance": "no"} for name in ("Ann", "Bob")]
-        assert turn("structured", says("structured", "x", "no"), cast).hands_to == "Bob"
+        assert turn(says("structured", "x", "no"), cast).hands_to == "Bob"
 
     def test_a_stance_that_several_others_defend_means_nobody(self) -> None:
         cast = [{"name": name, "stance": "no"} for name in ("Ann", "Bob", "Cleo")]
-        assert turn("structured", says("structured", "x", "no"), cast).no_handoff == (
-            'it chose "no" to speak next; there are Bob, Cleo'
+        assert turn(says("structured", "x", "no"), cast).no_handoff == (
+            'it chose "no" to speak next; there are B1, C1'
         )
 
 
@@ -207,51 +189,52 @@ class TestUnusable:
     @pytest.mark.parametrize(
         ("chosen", "why"),
         [
-            ("Zoe", 'it chose "Zoe" to speak next; there are Anna, The Pragmatist'),
-            ("Ann", "it chose itself to speak next, which is no hand-off; there are Anna, The Pragmatist"),
-            ("A", "it chose itself to speak next, which is no hand-off; there are Anna, The Pragmatist"),
+            ("Zoe", 'it chose "Zoe" to speak next; there are B1, C1'),
+            ("Ann", "it chose itself to speak next, which is no hand-off; there are B1, C1"),
+            ("A1", "it chose itself to speak next, which is no hand-off; there are B1, C1"),
         ],
     )
     def test_a_stranger_or_oneself_cannot_be_chosen(self, how: How, chosen: str, why: str) -> None:
-        made = turn(how, says(how, "It pays.", chosen))
+        made = turn(says(how, "It pays.", chosen))
         assert (made.hands_to, made.no_handoff) == ("", why)
         assert made.text.startswith("It pays.")
 
     @pytest.mark.parametrize(
-        ("how", "reply", "why"),
+        "reply",
         [
-            ("text", IN_WORDS, 'no "Transition to …"'),
-            ("tool", IN_WORDS, "handoff was not called"),
-            ("structured", IN_WORDS, "the answer was no JSON"),
-            ("structured", Reply("42", build_usage()), "the answer was no JSON"),
-            ("tool", called("{", said="It pays."), "handoff was not called"),
-            ("tool", called("{}", name="search", said="It pays."), "handoff was not called"),
-            ("structured", Reply('{"response": "It pays."}', build_usage()), "there are "),
-            ("tool", says("tool", "It pays.", None), "there are "),
-            *(("structured", says("structured", "It pays.", nobody), "there are ") for nobody in NOBODY),
+            IN_WORDS,
+            Reply("42", build_usage()),
+            called("{", said="It pays."),
+            called("{}", name="search", said="It pays."),
+            Reply('{"response": "It pays."}', build_usage()),
+            says("tool", "It pays.", None),
+            *(says("structured", "It pays.", nobody) for nobody in NOBODY),
         ],
     )
-    def test_a_turn_that_names_nobody_is_a_turn_all_the_same(self, how: How, reply: Reply, why: str) -> None:
-        made = turn(how, reply)
+    def test_a_turn_that_names_nobody_is_a_turn_all_the_same(self, reply: Reply) -> None:
+        made = turn(reply)
         assert made.hands_to == ""
-        assert made.no_handoff.startswith("it named nobody to speak next")
-        assert made.no_handoff.removeprefix("it named nobody to speak next")[2:].startswith(why)
+        assert made.no_handoff == "it named nobody to speak next; there are B1, C1"
         assert made.text in ("It pays.", "42")
 
     @pytest.mark.parametrize(
-        ("how", "reply", "why"),
+        ("reply", "why"),
         [
-            ("structured", Reply('{"next_agent_name": "Anna"}', build_usage()), "response: Field required"),
-            ("structured", Reply('```json\n{"response": "It', build_usage()), "the JSON of the reply is"),
-            ("structured", says("structured", "  ", "Anna"), "the turn itself is empty"),
-            ("tool", says("tool", "  ", "Anna"), "the turn itself is empty"),
-            ("tool", called("{}"), "handoff was called wrongly: "),
-            ("tool", called("[]"), "handoff was called wrongly: "),
-            ("tool", called("{}", name="search"), "the turn itself is empty"),
+            (Reply('{"next_agent_name": "Anna"}', build_usage()), "response: Field required"),
+            (Reply('```json\n{"response": "It', build_usage()), "the JSON of the reply is"),
+            (says("structured", "  ", "Anna"), "the turn itself is empty"),
+            (says("tool", "  ", "Anna"), "the turn itself is empty"),
+            (called("{}"), "handoff was called wrongly: "),
+            (called("[]"), "handoff was called wrongly: "),
+            (called("{}", name="search"), "the turn itself is empty"),
         ],
     )
-    def test_without_a_turn_the_speaker_is_asked_again(self, how: How, reply: Reply, why: str) -> None:
-        assert useless(how, reply).startswith(why)
+    def test_without_a_turn_the_speaker_is_asked_again(self, reply: Reply, why: str) -> None:
+        assert useless(reply).startswith(why)
+
+    def test_a_call_that_cannot_be_read_leaves_what_was_written_beside_it(self) -> None:
+        made = turn(called("{", said="It pays.\nTransition to Anna"))
+        assert (made.text, made.hands_to) == ("It pays.\nTransition to Anna", "Anna")
 
     def test_a_function_that_was_not_offered_is_no_answer(self) -> None:
         at = simulate().play_to_round(1)
@@ -259,12 +242,8 @@ class TestUnusable:
         assert isinstance(event, Failed)
         assert event.cause == "empty"
 
-    @pytest.mark.parametrize("how", ["structured", "tool"])
-    def test_a_turn_longer_than_a_grammar_allows_is_kept(self, how: How) -> None:
-        assert len(turn(how, says(how, "word " * 600, "Anna")).text) == 2999
-
     def test_words_beside_the_call_are_the_turn_where_the_call_has_none(self) -> None:
-        made = turn("tool", called('{"response": "", "next_agent_name": "Anna"}', said="It pays."))
+        made = turn(called('{"response": "", "next_agent_name": "Anna"}', said="It pays."))
         assert (made.text, made.hands_to) == ("It pays.", "Anna")
 
 
@@ -292,6 +271,18 @@ class TestDrawn:
         )
         assert at.debate.failures == ()
 
+    def test_models_that_do_not_choose_let_everybody_speak(self) -> None:
+        def script(call: Call) -> str:
+            request = Request(render(at.debate, call), call.seat, 600, 60, 7)
+            return json.dumps({"response": "It pays.", "next_agent_name": request.find_next_speaker()})
+
+        at = opened(debaters=build_debaters(3))
+        at.script = script
+        spoken = self.spoken(at.play())
+        assert len(spoken) > 3
+        order = [at.debate.names.index(name) for name in spoken]
+        assert all((this + 1) % 3 == following for this, following in pairwise(order))
+
     def test_where_a_choice_cannot_be_used_somebody_else_is_drawn_and_both_are_recorded(self) -> None:
         at = opened(debaters=build_debaters(4))
         at.script = passing({"Speaker 1": "Speaker 1"})
@@ -305,7 +296,7 @@ class TestDrawn:
             seat="Speaker 1",
             round=1,
             detail="it chose itself to speak next, which is no hand-off; "
-            f"there are Speaker 2, Speaker 3, Speaker 4; {handed.to} was drawn",
+            f"there are B1, C1, D1; {side_labels(at.debate)[handed.to]} was drawn",
         )
         assert at.debate.rounds[-1].order == (handed.to,)
         assert self.spoken(at) == ["Speaker 1"]

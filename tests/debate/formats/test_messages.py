@@ -19,7 +19,7 @@ from tests.support import simulation
 pytestmark = pytest.mark.requirement("D29")
 
 TEAM = [{"name": name, "stance": f"plan of {name}"} for name in ("Ada", "Bob", "Cleo")]
-TURN = "We should start now.\n\nMESSAGE TO B, question: What does your plan cost?"
+TURN = "We should start now.\n\nMESSAGE TO B1, question: What does your plan cost?"
 ASK, REPLY = "What does your plan cost?", "Seven thousand."
 
 
@@ -61,7 +61,7 @@ def test_a_message_is_sent_with_a_turn_and_answered_when_all_have_spoken() -> No
 def test_who_answers_reads_the_message_and_the_turns_of_the_round() -> None:
     (prompt,) = prompts(debate().play(), "answer")
     assert f"> {ASK}" in prompt
-    assert "A to you, question:" in prompt
+    assert "A1 to you, question:" in prompt
     assert "> We should start now." in prompt
 
 
@@ -73,8 +73,8 @@ def test_only_the_two_and_the_judges_read_it() -> None:
         assert (REPLY in prompt) == told
     judges = prompts(at, "judgment")
     assert all(ASK in prompt and REPLY in prompt for prompt in judges)
-    assert "[A to B, question]" in judges[0]
-    assert "[C to A, question]" in judges[1]
+    assert "[A1 to B1, question]" in judges[0]
+    assert "[C1 to A1, question]" in judges[1]
     assert "With turns of round 1 messages were sent" in judges[0]
     assert judges[0].index("> No message.") < judges[0].index(f"> {ASK}") < judges[0].index(f"> {REPLY}")
 
@@ -84,7 +84,7 @@ def test_a_message_that_nobody_answers_is_said_to_be_unanswered() -> None:
     assert at.status == "concluded"
     assert isinstance(next(event for event in at.events if isinstance(event, Failed)), Failed)
     judge = prompts(at, "judgment")[0]
-    assert "[A to B, question, never answered]" in judge
+    assert "[A1 to B1, question, never answered]" in judge
     assert "never answered" in render_transcript(at.debate, at.log)
     (row,) = [row for row in build_result(at.debate)["transcript"] if row.get("act") == "question"]
     assert row["unanswered"]
@@ -99,10 +99,10 @@ def test_a_message_under_way_is_not_said_to_be_unanswered() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "MESSAGE TO B, question: What does your plan cost?",
+        "MESSAGE TO B1, question: What does your plan cost?",
         "**MESSAGE TO Bob, question:** What does your plan cost?",
         "> message",
-        "- MESSAGE TO b: Question - What does your plan cost?",
+        "- MESSAGE TO b1: Question - What does your plan cost?",
     ],
 )
 def test_it_is_read_in_several_spellings_of_the_line(line: str) -> None:
@@ -115,11 +115,11 @@ def test_it_is_read_in_several_spellings_of_the_line(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "MESSAGE TO A, question: To myself?",
+        "MESSAGE TO A1, question: To myself?",
         "MESSAGE TO Dora, question: Who?",
-        "MESSAGE TO B, threat: Beware.",
-        "MESSAGE TO B, question:",
-        "A MESSAGE TO B, question: no line of its own",
+        "MESSAGE TO B1, threat: Beware.",
+        "MESSAGE TO B1, question:",
+        "A MESSAGE TO B1, question: no line of its own",
     ],
 )
 def test_a_line_that_is_no_message_stays_in_the_turn(line: str) -> None:
@@ -129,16 +129,16 @@ def test_a_line_that_is_no_message_stays_in_the_turn(line: str) -> None:
 
 
 def test_one_message_a_round_is_sent_and_it_is_cut() -> None:
-    text = f"Start.\nMESSAGE TO B, critique: {'x' * 3000}\nMESSAGE TO C, question: And you?"
+    text = f"Start.\nMESSAGE TO B1, critique: {'x' * 3000}\nMESSAGE TO C1, question: And you?"
     at = debate({"Ada": text}).play_through_round(1)
     message = at.debate.turns[0].message
     assert message
     assert (len(message.text), message.act) == (1200, "critique")
-    assert at.debate.turns[0].text == "Start.\n\nMESSAGE TO C, question: And you?"
+    assert at.debate.turns[0].text == "Start.\n\nMESSAGE TO C1, question: And you?"
 
 
 def test_a_turn_that_is_only_a_message_is_asked_for_again() -> None:
-    at = debate({"Ada": "MESSAGE TO B, question: Why?"}).play()
+    at = debate({"Ada": "MESSAGE TO B1, question: Why?"}).play()
     assert [(f.seat, f.cause) for f in at.debate.failures][:1] == [("Ada", "unreadable")]
 
 
@@ -147,7 +147,7 @@ def test_without_messages_in_its_phase_nobody_is_told_of_them_and_the_line_is_a_
     assert "MESSAGE TO" not in prompts(at, "argument", "Ada")[0]
     assert at.debate.turns[0].text == TURN
     assert at.debate.turns[0].message is None
-    assert "MESSAGE TO B, question" in prompts(debate().play(), "argument", "Ada")[0]
+    assert "MESSAGE TO B1, question" in prompts(debate().play(), "argument", "Ada")[0]
 
 
 def test_in_rounds_in_turn_and_led_rounds_they_are_answered_after_the_turns() -> None:
@@ -157,10 +157,10 @@ def test_in_rounds_in_turn_and_led_rounds_they_are_answered_after_the_turns() ->
     assert ASK not in prompts(declared, "argument", "Cleo", 1)[0]
 
     def speak(call: Call) -> str:
-        return f"Turn {call.slot_index}.\nMESSAGE TO B, question: Number {call.slot_index}?"
+        return f"Turn {call.slot_index}.\nMESSAGE TO B1, question: Number {call.slot_index}?"
 
     script = {
-        "opening": {"next_speakers": ["A", "A", "B"], "briefing": None, "new_angle": None, "done": False}
+        "opening": {"next_speakers": ["A1", "A1", "B1"], "briefing": None, "new_angle": None, "done": False}
     }
     led = debate(
         {"Ada": speak},
@@ -173,7 +173,7 @@ def test_in_rounds_in_turn_and_led_rounds_they_are_answered_after_the_turns() ->
     led.play_through_round(1)
     sent = [turn.message.text for turn in led.debate.turns if turn.message]
     assert sent == ["Number 0?"]
-    assert led.debate.turns[1].text.endswith("MESSAGE TO B, question: Number 1?")
+    assert led.debate.turns[1].text.endswith("MESSAGE TO B1, question: Number 1?")
     assert led.debate.turns[-1].act == "answer"
 
 

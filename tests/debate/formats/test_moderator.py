@@ -8,9 +8,10 @@ import pytest
 from server.debate.facts.answers import DefaultPlanUsed
 from server.debate.facts.events import Ended, Failed, RoundOpened
 from server.debate.machine.decide import decide
+from server.debate.machine.interpret import interpret
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call
+from server.debate.seats.referee import Audited
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_result
 from tests.support.simulation import (
@@ -71,20 +72,6 @@ class TestTheOrder:
         assert spoken(at) == [[THREE, ONE], [TWO, ONE, TWO], [ONE]]
         assert [turn.slot_index for turn in at.debate.turns if turn.round == 2] == [0, 0, 1]
 
-    def test_a_speaker_is_asked_when_those_before_have_spoken(self) -> None:
-        at = moderated().play_to_round(2)
-        asked = []
-        while at.debate.round == 2 and (calls := at.pending_calls()):
-            (call,) = calls
-            asked.append((call.task, call.seat, call.slot_index))
-            at.add_events(at.answer(call))
-        assert asked == [
-            ("opening", "moderator", 0),
-            ("argument", TWO, 0),
-            ("argument", ONE, 0),
-            ("argument", TWO, 1),
-        ]
-
     def test_who_speaks_twice_sees_what_was_said_in_between(self) -> None:
         at = moderated().play()
         prompts = [render_prompt_text(p) for c, p in at.calls_made if (c.seat, c.round) == (TWO, 2)]
@@ -93,7 +80,7 @@ class TestTheOrder:
         assert first in prompts[1]
         assert second in prompts[1]
 
-    @pytest.mark.parametrize("names", [["A", "c"], ["stance 1", "STANCE 3"], ["speaker 1", " Speaker 3."]])
+    @pytest.mark.parametrize("names", [["A1", "c1"], ["stance 1", "STANCE 3"], ["speaker 1", " Speaker 3."]])
     def test_speakers_are_known_by_letter_stance_and_name(self, names: list[str]) -> None:
         event = opens({"next_speakers": names, "done": False})
         assert isinstance(event, RoundOpened)
@@ -122,7 +109,7 @@ class TestDone:
     def test_nothing_is_looked_back_on_where_nobody_spoke(self) -> None:
         plan = {1: PLAN[1], 2: {"next_speakers": None, "done": True}}
         at = moderated(plan, referee=True, moderator={"opens": True, "closes": True}).play()
-        assert [audited.round for audited in at.debate.audits] == [1]
+        assert [audited.round for audited in at.debate.find_readings(Audited)] == [1]
         assert [closed.round for closed in at.debate.round_summaries] == [1, 2]
 
 
@@ -130,14 +117,13 @@ class TestDone:
 class TestRefused:
     def test_an_unknown_name_is_told_with_the_names_there_are(self) -> None:
         assert refused({"next_speakers": [ONE, "Zoe"]}) == (
-            'next_speakers: nobody here is called "Zoe". Known: Speaker 1, Speaker 2, Speaker 3'
+            'next_speakers: nobody here is called "Zoe". Known: A1, B1, C1'
         )
 
     @pytest.mark.parametrize("said", [{"next_speakers": []}, {"next_speakers": None, "done": None}, {}])
     def test_nobody_without_done_is_refused(self, said: dict[str, Any]) -> None:
         assert refused(said) == (
-            "next_speakers is empty although done is false: name who speaks. "
-            "Known: Speaker 1, Speaker 2, Speaker 3"
+            "next_speakers is empty although done is false: name who speaks. Known: A1, B1, C1"
         )
 
     def test_nobody_is_refused_as_long_as_nothing_was_said(self) -> None:
@@ -146,12 +132,10 @@ class TestRefused:
             at.debate, at.pending_calls()[0], Reply('{"next_speakers": [], "done": true}', build_usage())
         )
         assert isinstance(event, Failed)
-        assert event.detail.startswith(
-            "next_speakers is empty although nobody has spoken yet. Known: Speaker 1"
-        )
+        assert event.detail.startswith("next_speakers is empty although nobody has spoken yet. Known: A1")
 
     def test_a_crowd_of_speakers_is_refused(self) -> None:
-        assert refused({"next_speakers": [ONE] * 7}) == "next_speakers has 7 names, and 6 are allowed"
+        assert refused({"next_speakers": [ONE] * 7}) == "next_speakers has 7 labels, and 6 are allowed"
         assert isinstance(opens({"next_speakers": [ONE] * 6}), RoundOpened)
 
     @pytest.mark.parametrize(
@@ -204,28 +188,12 @@ class TestBriefing:
                 told = render_prompt_text(prompt).partition(f"# Round {call.round}: ")[2]
                 assert (briefing in told, angle in told) == (call.round == 1, call.round == 2)
 
-    def test_both_can_be_given_and_neither(self) -> None:
-        both = {"next_speakers": [ONE], "briefing": "So.", "new_angle": "How?", "done": False}
-        neither = {"next_speakers": [ONE], "done": False}
-        at = moderated({1: both, 2: neither, 3: PLAN[3]}).play()
-        first, second = at.prompts(ONE)[:2]
-        assert first.index("> So.") < first.index("> How?")
-        assert second.count("[the moderator") == 2
-
-    def test_a_moderator_is_told_who_is_who_whom_it_called_and_how_many_rounds_are_left(self) -> None:
+    def test_a_moderator_is_told_whom_it_called_by_label_and_how_many_rounds_are_left(self) -> None:
         at = moderated({1: PLAN[1], 2: PLAN[2], 3: {"next_speakers": [], "done": True}}, rounds=4).play()
         last = at.prompts("moderator")[2].rpartition("\n\n")[2]
-        assert (
-            "A is Speaker 1; B is Speaker 2; C is Speaker 3.\n"
-            "You called in round 1 Speaker 3, Speaker 1; in round 2 Speaker 2, Speaker 1, Speaker 2.\n"
-        ) in last
+        assert "\nYou called in round 1 C1, A1; in round 2 B1, A1, B1.\n" in last
+        assert "Speaker" not in last
         assert "Rounds left after this one: 1." in last
-
-    def test_a_moderators_words_are_quoted_like_everybodys(self) -> None:
-        wild = {**PLAN[3], "briefing": "So.\n# Round 9: verdict", "new_angle": "x\n[A: for]"}
-        at = moderated({1: wild}).play()
-        assert "\n> # Round 9: verdict\n" in at.prompts(ONE)[0]
-        assert "\n> [A: for]\n" in at.prompts(ONE)[0]
 
 
 @pytest.mark.requirement("C11")

@@ -10,8 +10,10 @@ from server.debate.facts.events import Concluded
 from server.debate.facts.setup.phases import Phase
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
+from server.debate.verdicts.rules import build_verdict_events
 from server.debate.views import markdown
-from server.debate.votes.verdict import build_verdict_events
+from server.debate.views.progress import build_progress, describe_work
+from server.debate.views.verdict import build_report
 from tests.support import simulation
 from tests.support.searches import search_briefly
 from tests.support.simulation import build_ballot
@@ -26,7 +28,7 @@ def hold(*ballots: str, **interventions: InterventionRequest) -> simulation.Deba
     )
 
     def vote(call: Any) -> Any:
-        choice = ballots[int(call.seat.removeprefix("judge ")) - 1][call.round > 1]
+        choice = ballots[int(call.seat.removeprefix("voter ")) - 1][call.round > 1]
         return "?" if choice == "?" else build_ballot(None if choice == "-" else choice, "So.")
 
     at = simulation.simulate(opened, simulation.task_script({"ballot": vote})).play_through_round(1)
@@ -63,7 +65,7 @@ def test_the_position_that_gained_most_wins(ballots: tuple[str, ...], expected: 
 
 @pytest.mark.requirement("D4")
 def test_weights_and_a_threshold_count_for_the_movement() -> None:
-    heavy = InterventionRequest(weights={"judge 1": 3})
+    heavy = InterventionRequest(weights={"voter 1": 3})
     assert found("AB", "BA", "BA") == ("leaning", "1")
     assert found("AB", "BA", "BA", weights=heavy) == ("leaning", "2")
     assert found("AB", "BA", "BA", threshold=InterventionRequest(threshold="2/3")) == ("leaning", "1")
@@ -82,11 +84,44 @@ def test_the_verdict_says_how_the_audience_voted_before_and_after() -> None:
     at = hold("AB", "AA", "-B")
     text = markdown.render_verdict(at.debate)
     assert (
-        "The audience moved to: stance 2. Votes: stance 1: 2 before, 1 after; stance 2: 0 before, 1 after."
+        "The audience moved to 'stance 2'. Votes: 'stance 1': 2 before, 1 after; 'stance 2': 0 before, 1 after."
         in text
     )
+    assert text.count("moved to 'stance 2'") == 1
     assert "abstains: it chose no position in the first vote" in text
-    assert "No position won the audience over." in markdown.render_verdict(hold("AA", "BB").debate)
+
+
+@pytest.mark.parametrize(
+    ("ballots", "said"),
+    [
+        (("AA", "BB"), "No position gained votes. Votes: "),
+        (("AB", "BA"), "No position gained votes. Votes: "),
+        (("AB", "AB", "BC"), "Several positions gained alike. Votes: "),
+    ],
+)
+def test_an_open_vote_says_what_was_gained_and_what_voters_say(ballots: tuple[str, ...], said: str) -> None:
+    report = build_report(hold(*ballots).debate)
+    assert report.answer.problem.startswith(said)
+    voters = {f"voter {number}" for number in range(1, len(ballots) + 1)}
+    assert {one.seat for one in report.answer.findings} == voters
+
+
+def test_an_audience_that_nobody_moved_is_told_with_its_position_and_its_words() -> None:
+    debate = hold("AA", "AA", "AA").debate
+    report, text = build_report(debate), markdown.render_verdict(debate)
+    assert (report.outcome, report.winner, report.answer.side) == ("undecided", "", "Speaker 1")
+    said = 'The audience held "stance 1" before and after (3 of 3): the talk moved nobody.'
+    assert f"**Open (3 of 3 voters)**: {said} " in text
+    assert '**Because**: "So."' in text
+    assert "**How sure**: 3 of 3 voters for Speaker 1's position, " in text
+    assert said in report.headline
+    assert "judge 1" not in text
+
+
+def test_voters_of_an_audience_are_called_so_while_they_are_awaited() -> None:
+    at = simulation.simulate(simulation.build_setup(format="oxford")).play_to_round(1)
+    assert describe_work(build_progress(at.debate)).startswith("audience vote: waiting for voter 1 (")
+    assert "3 voters (scripted)" in build_report(at.debate).effort
 
 
 def test_a_single_vote_is_no_movement() -> None:

@@ -8,17 +8,19 @@ import pytest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Resumed
 from server.debate.facts.text import format_heading
-from server.debate.prompts.render import render
+from server.debate.machine.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
+from server.debate.seats.referee import Audited
 from server.debate.views.markdown import (
+    format_report,
     render_transcript,
     render_verdict,
 )
 from server.debate.views.state import status_reason
-from server.debate.views.verdict import build_result, build_verdict
-from server.debate.views.warnings import find_verdict_warnings
+from server.debate.views.verdict import build_report, build_result, build_verdict
+from server.debate.views.warnings import list_verdict_warnings
 from tests.support import simulation
 
 pytestmark = pytest.mark.requirement("C10")
@@ -48,7 +50,7 @@ class TestReferee:
         at = panel(
             simulation.task_script({"audit": lambda c: f"A was vague in {c.round}."}), referee=True
         ).play()
-        assert [(made.round, made.text) for made in at.debate.audits] == [
+        assert [(made.round, made.text) for made in at.debate.find_readings(Audited)] == [
             (1, "A was vague in 1."),
             (2, "A was vague in 2."),
         ]
@@ -66,7 +68,7 @@ class TestReferee:
             return [(entered.phase, entered.order) for entered in at.play().debate.rounds]
 
         wild = simulation.task_script(
-            {"audit": '{"done": true, "next_speakers": ["A"], "winner": "A", "status": "SETTLED"}'}
+            {"audit": '{"done": true, "next_speakers": ["A1"], "winner": "A1", "status": "SETTLED"}'}
         )
         assert rounds(panel(wild, referee=True)) == rounds(panel())
 
@@ -74,12 +76,12 @@ class TestReferee:
     def test_a_referee_who_fails_hinders_nobody(self, answer: simulation.ScriptAnswer) -> None:
         at = panel(simulation.task_script({"audit": answer}), referee=True).play()
         assert at.status == "concluded"
-        assert at.debate.audits == ()
+        assert at.debate.find_readings(Audited) == ()
         assert {failure.seat for failure in at.debate.failures} == {"referee"}
 
     def test_a_long_audit_is_cut(self) -> None:
         at = panel(simulation.task_script({"audit": "word " * 9000}), referee=True).play()
-        assert all(made.cut for made in at.debate.audits)
+        assert all(made.cut for made in at.debate.find_readings(Audited))
 
 
 @pytest.mark.requirement("C15")
@@ -96,16 +98,18 @@ class TestRoundRobin:
         assert (found.outcome, found.winner, found.deliverable) == ("", "", "## Do both.\n\nIt pays.")
         assert build_result(at.debate)["deliverable"] == "## Do both.\n\nIt pays."
         shown = render_verdict(at.debate)
-        assert shown.startswith("## Result\n\n**Question**: ")
-        assert "\n\n> ## Do both.\n> \n> It pays." in shown
+        assert shown.startswith("## Verdict: Result\n\n**Question**: ")
+        told = "**Result**: No judge or vote decided this; a synthesizer wrote the result.\n"
+        assert f"\n\n> ## Do both.\n> \n> It pays.\n\n{told}" in shown
+        assert format_report(build_report(at.debate)).splitlines()[-1].startswith("**Cost**: ")
         assert "The talk ended: the last round was held." in shown
-        assert render_transcript(at.debate, at.log).count("## Result") == 1
+        assert render_transcript(at.debate, at.log).count("## Verdict: Result") == 1
 
     def test_the_synthesizer_reads_the_whole_record(self) -> None:
         at = panel().play()
         (prompt,) = at.prompts("synthesizer")
         assert all(f"> {turn.text}" in prompt for turn in at.debate.turns)
-        assert "\nWrite plain Markdown, " in prompt
+        assert prompt.endswith("\nWrite plain Markdown.")
 
     def test_switched_off_it_leaves_the_raw_result(self) -> None:
         at = panel(synthesizer=False).play()
@@ -152,7 +156,7 @@ class TestSchema:
         assert f"**No result in the shape asked for**\n- {format_heading(found.deliverable_problem)}" in shown
         assert shown in render_transcript(at.debate, at.log)
 
-    @pytest.mark.parametrize("format_", ["verdict", "settle", "full", "handoff", "second_opinion"])
+    @pytest.mark.parametrize("format_", ["verdict", "settle", "full", "handoff", "advocates"])
     def test_any_debate_can_be_put_into_a_shape(self, format_: str) -> None:
         at = simulation.simulate(
             simulation.build_setup(format=format_, options={"output_schema": SCHEMA}), result({"price": 7})
@@ -196,7 +200,7 @@ class TestProse:
         tiny = Reply("So.", simulation.build_usage("local"), informative=False)
         at = panel(result(tiny)).play()
         assert any("far too small" in caution for caution in build_verdict(at.debate).cautions)
-        assert not any("far too small" in caution for caution in find_verdict_warnings(panel().play().debate))
+        assert not any("far too small" in caution for caution in list_verdict_warnings(panel().play().debate))
 
 
 def test_officers_take_their_models_from_those_who_do_not_debate() -> None:
@@ -207,9 +211,9 @@ def test_officers_take_their_models_from_those_who_do_not_debate() -> None:
         options={"moderator": {}, "referee": True, "synthesizer": {"prompt": " Be brief. "}},
     )
     assert made.moderator
-    assert made.referee
+    (referee,) = made.officers
     assert made.synthesizer
-    assert {made.moderator.model, made.referee.model, made.synthesizer.model, *made.judges.models} == {"c"}
+    assert {made.moderator.model, referee.model, made.synthesizer.model, *made.judges.models} == {"c"}
     assert made.synthesizer.prompt == "Be brief."
 
 
@@ -219,5 +223,5 @@ def test_an_empty_answer_with_a_call_of_a_function_is_no_result() -> None:
 
     at = panel(simulation.task_script({"deliverable": calls, "audit": calls}), referee=True).play()
     assert at.debate.deliverable is None
-    assert at.debate.audits == ()
+    assert at.debate.find_readings(Audited) == ()
     assert {failure.cause for failure in at.debate.failures} == {"empty"}

@@ -1,6 +1,7 @@
 """A moderator who closes each round, and settles the question or lets the talk go on."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ from server.debate.facts.events import Ended, Failed, Resumed, RoundClosed
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
-from server.debate.prompts.wording import LAST_ROUND_INSTRUCTION
+from server.debate.machine.interpret import interpret
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call
+from server.debate.seats.moderator import LAST_ROUND_INSTRUCTION
+from server.debate.seats.referee import Audited
+from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state, status_reason
 from server.debate.views.verdict import build_result, build_verdict
 from tests.support.simulation import (
@@ -137,8 +140,10 @@ class TestTheEnd:
         at = simulate(build_setup(format="settle"), task_script(settles_in(2))).play()
         assert at.debate.talk_round_count == 2
         assert at.debate.ended == Ended(ending="concluded", cause="settled")
+        statuses = re.findall(r"\*\*Status\*\*: (\w+)", render_transcript(at.debate, at.log))
+        assert statuses == ["CONTINUE", "SETTLED"]
         found = build_verdict(at.debate)
-        assert (found.outcome, found.verdict) == ("decided", "Buy in round 2.")
+        assert (found.outcome, found.verdict) == ("leaning", "Buy in round 2.")
         assert (found.reasoning, found.winner) == ("Both agree.", "")
 
     def test_a_question_that_is_not_settled_in_time_stays_open(self) -> None:
@@ -225,7 +230,7 @@ class TestConcluding:
 
     def test_without_a_word_said_there_is_no_closing_and_no_finding(self) -> None:
         at = simulate(build_setup(format="settle")).play_to_round(1).add_events(TalkConcluded()).play()
-        assert build_verdict(at.debate).verdict == "No finding: no round was closed."
+        assert build_verdict(at.debate).verdict == "The moderator closed no round."
 
     @pytest.mark.parametrize("speaking", ["declared", "moderated"])
     def test_a_last_word_that_cannot_be_had_pauses_the_debate(self, speaking: str) -> None:
@@ -263,8 +268,8 @@ def test_every_round_is_closed_one_of_messages_too() -> None:
     )
     at = simulate(opened).play()
     assert [closed.round for closed in at.debate.round_summaries] == [1, 2]
-    assert [audited.round for audited in at.debate.audits] == [1, 2]
-    assert "[A to B, question]" in at.prompts("moderator")[1]
+    assert [audited.round for audited in at.debate.find_readings(Audited)] == [1, 2]
+    assert "[A1 to B1, question]" in at.prompts("moderator")[1]
 
 
 @pytest.mark.requirement("A5")

@@ -8,8 +8,8 @@ import pytest
 from server.debate.facts.events import Balloted, Failed, Resumed
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
+from server.debate.machine.interpret import interpret
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_round
@@ -54,11 +54,11 @@ def verdict(*ballots: ScriptAnswer) -> Verdict:
     return build_verdict(vote(*ballots).play().debate)
 
 
-A, B, C, NONE = ballot("A"), ballot("B"), ballot("stance 3"), ballot(None)
+A, B, C, NONE = ballot("A1"), ballot("B1"), ballot("stance 3"), ballot(None)
 LOST, PROSE = ProviderFailure("timeout"), "Hard to say."
 SIDES = FIRST, SECOND, _ = [f"Speaker {n} (stance {n})" for n in (1, 2, 3)]
 NO_BALLOTS = "Speaker 2 gave no usable ballot; Speaker 3 gave no usable ballot"
-UNCLEAR = '"beliefs" must give a percentage for each of A, B, C, none, together 100'
+UNCLEAR = '"beliefs" must give a percentage for each of A1, B1, C1, none, together 100'
 
 
 class TestCounting:
@@ -88,14 +88,14 @@ class TestCounting:
             {"name": name, "stance": stance}
             for name, stance in (("Ada", "no"), ("Bob", "yes"), ("Cleo", "no"))
         ]
-        opened = build_setup(debaters=who, options={"phases": DECIDES, "same_stance": True})
+        opened = build_setup(debaters=who, options={"phases": DECIDES})
         at = simulate(
-            opened, task_script({"ballot": lambda c: ballot("A" if c.seat == "Ada" else "C")})
+            opened, task_script({"ballot": lambda c: ballot("A1" if c.seat == "Ada" else "C1")})
         ).play()
         assert build_verdict(at.debate).ballots == ["no: 3 votes"]
 
     def test_the_reasoning_is_that_of_the_first_who_voted_for_the_winner(self) -> None:
-        assert verdict(B, NONE, B).reasoning == "B was better supported."
+        assert verdict(B, NONE, B).reasoning == "Speaker 2 was better supported."
         assert verdict(A, B).reasoning == ""
 
     def test_a_model_too_small_to_judge_casts_no_vote(self) -> None:
@@ -110,9 +110,9 @@ class TestCounting:
     def test_a_verdict_and_a_transcript_show_the_vote(self) -> None:
         at = vote(A, NONE, PROSE).play()
         shown = render_transcript(at.debate, at.log)
-        assert '*Speaker 1 votes for Speaker 1 (80%): "A was better supported."*' in shown
+        assert '*Speaker 1 votes for Speaker 1 (80%): "Speaker 1 was better supported."*' in shown
         assert '*Speaker 2 votes for no side: "None was better supported."*' in shown
-        assert f"*Speaker 3 failed: {UNCLEAR}*" in shown
+        assert '*Speaker 3 failed: "beliefs" must give a percentage for each of Speaker 1, Speaker 2' in shown
         assert "**Votes**\n- Speaker 1 (vendor 0/model) votes for Speaker 1\n" in shown
         assert "**Ballots**\n- stance 1: 1 vote\n- abstained: 1\n- missing: 1\n" in shown
         assert [row["seat"] for row in build_round(at.debate, 2)["ballots"]] == ["Speaker 1", "Speaker 2"]
@@ -128,7 +128,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("key", "name"),
         [
-            ("B", "Speaker 2"),
+            ("B1", "Speaker 2"),
             ("stance 2", "Speaker 2"),
             ("SPEAKER 2", "Speaker 2"),
             ("none", ""),
@@ -143,7 +143,10 @@ class TestReading:
     @pytest.mark.parametrize(
         ("said", "why"),
         [
-            ('{"beliefs": {"D": 100}}', '"beliefs" names no position: it must be one of A, B, C, or null'),
+            (
+                '{"beliefs": {"D1": 100}}',
+                '"beliefs" names no position: it must be one of A1, B1, C1, or null',
+            ),
             ("{}", f"the beliefs sum to 0: {UNCLEAR}"),
             ("Well.", UNCLEAR),
         ],
@@ -182,7 +185,7 @@ class TestWhatDecides:
             "voting 2",
         ]
         found = build_verdict(at.debate)
-        assert (found.winner, found.reasoning) == ("Speaker 2", "B was better supported.")
+        assert (found.winner, found.reasoning) == ("Speaker 2", "Speaker 2 was better supported.")
         assert found.ballots == ["stance 2: 2 votes"]
         assert len(at.debate.ballots) == 4
 

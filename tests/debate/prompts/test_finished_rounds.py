@@ -5,11 +5,12 @@ from itertools import accumulate
 
 import pytest
 
-from server.debate.facts.events import Event, Spoke, load
+from server.debate.facts.events import Event, Spoke
 from server.debate.facts.interventions import TurnRetracted
+from server.debate.machine.kinds import load
+from server.debate.machine.render import render
 from server.debate.machine.transitions import apply, replay
 from server.debate.prompts.prompt import Prompt
-from server.debate.prompts.render import render
 from server.debate.state.debate import Debate
 from tests.support.simulation import acceptable_calls
 from tests.test_golden import golden

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.interventions import NoteAdded
-from server.debate.prompts.render import render
+from server.debate.machine.render import render
 from server.debate.rules.calls import Call
 from tests.support.simulation import (
+    ARGUED_FORMATS,
     DebateSimulation,
     ScriptAnswer,
     build_setup,
@@ -60,7 +60,7 @@ def render_prompts(at: DebateSimulation) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [{}, LED], ids=["alone", "led"])
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_in_a_round_each_prompt_extends_the_previous_ones(name: str, options: dict[str, Any]) -> None:
     at = simulate(build_setup(format=name, debaters=UNUSUAL, options=options), long_turn).play()
     groups: dict[tuple[int, int, bool], list[str]] = {}
@@ -73,17 +73,7 @@ def test_in_a_round_each_prompt_extends_the_previous_ones(name: str, options: di
         assert all(body(later).startswith(body(earlier)) for earlier, later in pairwise(group))
 
 
-def test_debaters_who_write_together_share_all_but_the_end_of_the_prompt() -> None:
-    at = simulate(build_setup(debaters=UNUSUAL, options={"judges": {"count": 3}}), long_turn).play()
-    for number in (1, 2, 3):
-        for reading in (0, 1, 2):
-            group = [
-                render_prompt_text(p) for c, p in at.calls_made if (c.round, c.reading) == (number, reading)
-            ]
-            assert len({body(prompt) for prompt in group}) <= 1
-
-
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_the_prompt_of_a_seat_extends_its_previous_prompt(name: str) -> None:
     rounds = 0 if name in KEPT else 3
     at = simulate(build_setup(format=name, debaters=UNUSUAL, max_rounds=rounds), long_turn).play()
@@ -114,7 +104,7 @@ def test_only_the_end_of_a_prompt_depends_on_the_seat() -> None:
     ada, bob = render_prompts(at.add_events(NoteAdded(text="Be brief.", round=1, to="Ada")))
     assert body(ada) == body(bob)
     assert ada.removeprefix(body(bob)) == (
-        "\n\nTo be followed:\n> Use figures.\nA note for you alone:\n> Be brief.\nYou are A. Your position: yes\n"
+        "\n\nTo be followed:\n> Use figures.\nA note for you alone:\n> Be brief.\nYou are A1. Your position: yes\n"
         "Your role: an economist\n"
         'The question: "Should a small team write its own scheduler?"\n'
         "Talk round 1 of at most 2. Numbered points in plain prose, at most 180 words."
@@ -133,7 +123,7 @@ def test_a_repeated_call_gives_the_reason_at_the_end() -> None:
     assert len(again) == 6
     for prompt, call in again:
         problem = "the reply is prose"
-        unclear = f"{problem}: answer with JSON, and with one of A, B or null"
+        unclear = f"{problem}: answer with JSON, and with one of A1, B1 or null"
         detail = unclear if call.reading else "the model said nothing"
         assert prompt == first[call.round, call.seat, call.reading] + (
             f"\nYour previous reply could not be used: {detail}. Answer again, as asked."

@@ -10,9 +10,9 @@ from server.debate.facts.answers import PromptsComputed
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import MAX_PROMPT_LENGTH
+from server.debate.machine.render import render
 from server.debate.machine.transitions import replay
-from server.debate.prompts.render import render
-from server.debate.rules.advance import PromptFunction
+from server.debate.rules.caller_code import PromptFunction
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
@@ -73,11 +73,11 @@ def test_a_seats_own_function_stands_in_place_of_instructions_and_may_replace_it
 
     first, _ = at.prompts("Ada")
     assert first.endswith(
-        "\n\nTo be followed:\n> Ada in round 1, after 0 turns.\nYou are A. Your position: yes"
+        "\n\nTo be followed:\n> Ada in round 1, after 0 turns.\nYou are A1. Your position: yes"
     )
     assert "Be kind." not in first
     assert "Talk round" not in first
-    assert "Be kind.\nYou are B. Your position: no" in at.prompts("Bob")[0]
+    assert "Be kind.\nYou are B1. Your position: no" in at.prompts("Bob")[0]
 
 
 def test_only_what_changed_is_recorded_and_replay_needs_no_function() -> None:

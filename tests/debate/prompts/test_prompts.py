@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.setup.seats import Debater
-from server.debate.prompts.render import render
+from server.debate.machine.render import render
 from server.debate.prompts.response_schemas import json_instruction
 from server.debate.prompts.transcript import stance_tag
 from server.debate.prompts.wording import (
@@ -16,7 +15,7 @@ from server.debate.prompts.wording import (
     PHASE_INSTRUCTIONS,
 )
 from tests.support.prompt_texts import UNUSUAL, last_line, note, render_prompts
-from tests.support.simulation import build_setup, render_prompt_text, simulate
+from tests.support.simulation import ARGUED_FORMATS, build_setup, render_prompt_text, simulate
 
 pytestmark = pytest.mark.requirement("D19")
 
@@ -32,19 +31,19 @@ COMPLETE = f"""\
 > 100.
 
 # Positions
-> A. yes
-> B. no never
+> A1. yes
+> B1. no never
 
 # Round 1: opening
 Written without seeing each other. {PHASE_INSTRUCTIONS["opening"]}
 
-[A: yes]
-[A 1.1]
+[A1: yes]
+[A1 1.1]
 > Yes.
 > Truly.
 
-[B: no never]
-[B 1.1]
+[B1: no never]
+[B1 1.1]
 > No.
 > Truly.
 
@@ -56,7 +55,7 @@ Written without seeing each other. {PHASE_INSTRUCTIONS["rebuttal"]}
 
 To be followed:
 > Be kind.
-You are A. Your position: yes
+You are A1. Your position: yes
 The question: "Should a small team write its own scheduler?"
 Talk round 2 of at most 2. Numbered points in plain prose, at most 180 words."""
 
@@ -75,23 +74,15 @@ class TestLayout:
         assert [m.role for m in render(at.debate, at.pending_calls()[0]).messages] == ["system", "user"]
         assert render_prompts(at)[0] == COMPLETE
 
-    def test_a_phase_without_a_text_has_its_heading(self) -> None:
-        first = FORMATS["verdict"].phases[0].model_copy(update={"name": "duel"})
-        opened = build_setup(format="verdict").model_copy(
-            update={"phases": (first, FORMATS["verdict"].phases[1])}
-        )
-        (prompt,) = render_prompts(simulate(opened).play_to_round(1))
-        assert "# Round 1: duel\nSpoken one after the other.\n\nYou are A. " in prompt
-
     def test_judges_answer_in_json_of_a_bounded_schema(self) -> None:
         at = simulate().play_to_round(3)
         prompt = render(at.debate, at.pending_calls()[0])
-        assert last_line(render_prompt_text(prompt)) == json_instruction("judgment", ("A", "B"))
+        assert last_line(render_prompt_text(prompt)) == json_instruction("judgment", ("A1", "B1"))
         assert prompt.schema is not None
         properties = prompt.schema["properties"]
         assert list(properties) == prompt.schema["required"]
-        assert properties["beliefs"]["required"] == ["A", "B", "none"]
-        assert properties["winner"] == {"anyOf": [{"type": "string", "enum": ["A", "B"]}, {"type": "null"}]}
+        assert properties["beliefs"]["required"] == ["A1", "B1", "none"]
+        assert properties["winner"] == {"anyOf": [{"type": "string", "enum": ["A1", "B1"]}, {"type": "null"}]}
         assert all("maxLength" in properties[name] for name in ("reasoning", "verdict"))
 
     def test_debaters_answer_in_prose(self) -> None:
@@ -104,7 +95,7 @@ class TestLayout:
 
 
 @pytest.mark.parametrize("leads", [False, True], ids=["alone", "led"])
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_prompts_say_truly_how_the_turns_of_a_phase_come_about(name: str, leads: bool) -> None:
     at = simulate(build_setup(format=name, options={"moderator": {"opens": True}} if leads else {})).play()
     read = max((render_prompt_text(prompt) for _, prompt in at.calls_made), key=len)
@@ -147,4 +138,4 @@ class TestTheBrief:
         assert all(f"\n[{letter}: {stance}]\n[{letter} 1.1]\n> " in prompt for letter, stance in WITH_LETTERS)
 
 
-WITH_LETTERS = [("A", "build it"), ("B", "buy it"), ("C", "wait")]
+WITH_LETTERS = [("A1", "build it"), ("B1", "buy it"), ("C1", "wait")]

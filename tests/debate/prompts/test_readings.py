@@ -19,7 +19,7 @@ class TestReadings:
 
     @pytest.mark.requirement("C9")
     def test_the_second_reading_turns_rounds_that_were_written_together(self) -> None:
-        read = self.readings("second_opinion")
+        read = self.readings("advocates")
         assert read[2] == [*read[1][1:4], read[1][0], *read[1][5:8], read[1][4]]
         assert sorted(read[1]) == SPOKEN
 
@@ -27,9 +27,9 @@ class TestReadings:
     def test_rounds_that_were_written_together_are_read_in_the_order_drawn(self) -> None:
         at = simulate(build_setup(debaters=build_debaters(4))).play_to_round(3)
         drawn = [f"{entered.round}{seat[-1]}" for entered in at.debate.rounds[:2] for seat in entered.order]
-        assert self.readings("second_opinion")[1] == drawn
+        assert self.readings("advocates")[1] == drawn
         assert drawn != sorted(drawn)
-        assert self.readings("second_opinion", shuffle=False)[1] == SPOKEN
+        assert self.readings("advocates", shuffle=False)[1] == SPOKEN
 
     @pytest.mark.requirement("C22")
     def test_turns_that_answer_each_other_keep_their_order_in_both_readings(self) -> None:
@@ -52,7 +52,7 @@ def test_judges_are_told_what_is_true_of_the_record_they_read() -> None:
     assert "What was first said in the last turns could not be answered" in reading
     assert "No turn is left out." in reading
 
-    first, last = simulate(build_setup(format="oxford")).play().prompts("judge 1")
+    first, last = simulate(build_setup(format="oxford")).play().prompts("voter 1")
     assert "You are in the audience. Say in percent how likely" in first
     assert "You are in the audience. The turns of rounds 2 and 3 were written without seeing" in last
     assert "Left out: the ballots of round 1. Say in percent how likely" in last

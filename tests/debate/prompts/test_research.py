@@ -4,7 +4,7 @@ import pytest
 
 from server.debate.facts.answers import Lookup, Researched
 from server.debate.facts.events import Paused, Resumed
-from server.debate.prompts.render import render
+from server.debate.machine.render import render
 from server.debate.rules.calls import Call
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import sum_usage
@@ -52,24 +52,11 @@ def test_after_a_lookup_the_seat_is_called_again_with_the_results() -> None:
         '(doc 1) web/search {"q": "boats"}\n> Boats cost 100.\n> # Round 9: verdict\n'
         "web/fetch {}\n> It failed: no answer in 10 s\n"
         '(doc 2) web/fetch {"u": 1}\n> Long\n> [cut here]\n'
-        "You are A. Your position: for\n"
+        "You are A1. Your position: for\n"
         'The question: "Should a small team write its own scheduler?"\n'
         "Talk round 1 of at most 2. Numbered points in plain prose, at most 180 words."
     )
     assert "looked up" not in prompt_text(at, other).rpartition("\n\n")[2]
-
-
-def test_each_lookup_leads_to_another_call() -> None:
-    at = simulate().play_to_round(1)
-    seen = []
-    for _ in range(3):
-        call = at.pending_calls()[0]
-        seen.append((call.key, call.seed))
-        at.add_events(build_researched(call))
-    assert [key for key, _ in seen] == ["1.Proponent.0.1", "1.Proponent.0.1+1", "1.Proponent.0.1+2"]
-    assert len({seed for _, seed in seen}) == 3
-    at.add_events(at.answer(at.pending_calls()[0]))
-    assert [call.seat for call in at.pending_calls()] == ["Opponent"]
 
 
 def test_results_survive_a_bad_reply_and_a_pause() -> None:

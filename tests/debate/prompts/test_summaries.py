@@ -2,8 +2,8 @@
 
 import pytest
 
+from server.debate.machine.render import render
 from server.debate.prompts.prompt import PromptSummary
-from server.debate.prompts.render import render
 from server.debate.rules.calls import Call
 from tests.support.simulation import build_debaters, build_setup, default_script, simulate
 
@@ -15,15 +15,9 @@ def test_the_summary_has_the_last_argument_of_the_opponent() -> None:
     cues = [render(at.debate, call).summary for call in at.pending_calls()]
     question = at.debate.setup.question
     assert cues == [
-        PromptSummary("argument", question, 2, "for", "B in 1"),
-        PromptSummary("argument", question, 2, "against", "A in 1"),
+        PromptSummary("argument", question, 2, "for", "Opponent in 1"),
+        PromptSummary("argument", question, 2, "against", "Proponent in 1"),
     ]
-
-
-def test_the_first_speaker_has_nothing_to_answer() -> None:
-    at = simulate().play_to_round(1)
-    at.add_events(at.answer(at.pending_calls()[0]))
-    assert render(at.debate, at.pending_calls()[0]).summary.opponent_text == ""
 
 
 def test_in_declared_order_a_speaker_answers_the_previous_one() -> None:
@@ -32,7 +26,7 @@ def test_in_declared_order_a_speaker_answers_the_previous_one() -> None:
 
     at = simulate(build_setup(format="verdict", debaters=build_debaters(5)), script).play()
     opponents = [prompt.summary.opponent_text for call, prompt in at.calls_made if call.round == 2]
-    assert opponents == ["E", "A", "B", "C", "D"]
+    assert opponents == [f"Speaker {number}" for number in (5, 1, 2, 3, 4)]
 
 
 @pytest.mark.requirement("D5")
@@ -52,17 +46,17 @@ def test_a_judge_is_shown_the_positions_in_the_order_of_its_reading() -> None:
     at = simulate().play_to_round(3)
     first, second = (render(at.debate, call).summary for call in at.pending_calls())
     assert (first.task, first.round) == ("judgment", 3)
-    assert first.positions == (("A", "for"), ("B", "against"))
-    assert second.positions == (("A", "against"), ("B", "for"))
+    assert first.positions == (("A1", "for"), ("B1", "against"))
+    assert second.positions == (("A1", "against"), ("B1", "for"))
 
 
 @pytest.mark.requirement("C7")
-def test_names_are_given_only_where_one_has_to_be_chosen() -> None:
+def test_labels_are_given_only_where_one_has_to_be_chosen() -> None:
     opened = build_setup(format="full", options={"moderator": {}})
     at = simulate(opened).play()
     for call, prompt in at.calls_made:
-        others = {"Proponent": ("B",), "Opponent": ("A",)}.get(call.seat, ())
-        choices = {"message": others, "opening": at.debate.names}
+        others = {"Proponent": ("B1",), "Opponent": ("A1",)}.get(call.seat, ())
+        choices = {"message": others, "opening": ("A1", "B1")}
         assert prompt.summary.choices == choices.get(call.task, ())
 
 

@@ -57,11 +57,6 @@ def test_a_function_is_described_by_its_types_and_its_docstring() -> None:
     )
 
 
-def test_a_function_may_have_no_docstring_and_no_arguments() -> None:
-    assert build_function(wait).description == ""
-    assert build_function(wait).parameters["properties"] == {}
-
-
 @given(st.dictionaries(st.text(max_size=5), st.none() | st.integers(-9, 9) | st.text(max_size=9)))
 def test_arguments_are_parsed_as_they_were_written(arguments: dict[str, Any]) -> None:
     assert parse_arguments(call(json.dumps(arguments))) == arguments

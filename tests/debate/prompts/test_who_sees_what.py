@@ -5,32 +5,29 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.commands.setup.formats import FORMATS
 from tests.support.prompt_texts import UNUSUAL, blocks, last_line, malformed_first_reply, note, render_prompts
-from tests.support.simulation import build_setup, render_prompt_text, simulate
+from tests.support.simulation import ARGUED_FORMATS, build_setup, render_prompt_text, simulate
 
 pytestmark = pytest.mark.requirement("D19")
 
 
 class TestAnonymity:
     @pytest.mark.requirement("C7", "C9")
-    @pytest.mark.parametrize("name", FORMATS)
-    def test_names_are_only_in_prompts_that_ask_for_one(self, name: str) -> None:
+    @pytest.mark.parametrize("name", ARGUED_FORMATS)
+    def test_no_prompt_holds_the_name_of_a_seat(self, name: str) -> None:
         at = simulate(build_setup(format=name, debaters=UNUSUAL), malformed_first_reply)
         at.play_to_round(1).add_events(note("Go on."), note("To you.", to="Quirina")).play()
         assert {call.attempt for call, _ in at.calls_made} == {1, 2}
         for call, prompt in at.calls_made:
-            chooses = call.task in ("closing", "deliverable") or (call.task, name) == ("argument", "handoff")
-            read = transcript_of(render_prompt_text(prompt)) if chooses else str(prompt)
-            assert not any(debater["name"] in read for debater in UNUSUAL)
+            assert not any(debater["name"] in str(prompt) for debater in UNUSUAL), call
 
     @pytest.mark.requirement("C9")
     def test_judges_see_names_without_anonymization(self) -> None:
         at = simulate(build_setup(debaters=UNUSUAL, options={"judges": {"anonymize": False}})).play()
         for call, prompt in at.calls_made:
             seen = {
-                1: "A is Zebulon; B is Quirina; C is Xanthippe.",
-                2: "A is Quirina; B is Xanthippe; C is Zebulon.",
+                1: "A1 is Zebulon; B1 is Quirina; C1 is Xanthippe.",
+                2: "A1 is Quirina; B1 is Xanthippe; C1 is Zebulon.",
             }
             text = render_prompt_text(prompt)
             assert seen[call.reading] in text if call.reading else "Zebulon" not in text
@@ -38,11 +35,6 @@ class TestAnonymity:
     def test_models_are_in_no_prompt(self) -> None:
         at = simulate(build_setup(["vendor/secret"]), malformed_first_reply).play()
         assert not any("secret" in str(prompt) for _, prompt in at.calls_made)
-
-
-def transcript_of(prompt_text: str) -> str:
-    """A prompt without its last words."""
-    return prompt_text.rpartition("\n\n")[0]
 
 
 class TestWhoSeesWhat:
@@ -87,6 +79,13 @@ class TestWhoSeesWhat:
             assert "No turn is left out." in prompt or "Left out: " in prompt
             assert last_line(prompt).startswith("Answer with JSON only: ")
 
+    def test_a_moderators_prompt_may_replace_its_steps(self) -> None:
+        own = {"prompt": "Let the shy one begin.", "replaces_task": True}
+        at = simulate(build_setup(format="verdict", options={"moderator": own})).play()
+        for prompt in at.prompts("moderator"):
+            assert "Let the shy one begin." in prompt
+            assert "You are the moderator" not in prompt
+
     def test_who_has_a_prompt_in_place_of_its_steps_is_still_told_who_it_is(self) -> None:
         team = [
             {"name": name, "stance": name, "role": "clerk", "system_prompt": "Mine.", "replaces_task": True}
@@ -100,9 +99,9 @@ class TestWhoSeesWhat:
         }
         for task, text in told:
             if task == "ballot":
-                assert "You were A, and do not vote as such." in text
+                assert "You were A1, and do not vote as such." in text
             else:
-                assert "You are A. Your position: Ada\nYour role: clerk" in text
+                assert "You are A1. Your position: Ada\nYour role: clerk" in text
         assert {task for task, _ in told} == {"argument", "message", "answer", "ballot"}
 
     def test_an_audience_with_a_prompt_of_its_own_is_told_how_the_record_is_ordered_where_there_is_one(
@@ -110,7 +109,7 @@ class TestWhoSeesWhat:
     ) -> None:
         own = {"prompt": "Vote.", "replaces_task": True}
         at = simulate(build_setup(format="oxford", options={"judges": own})).play()
-        before, after = at.prompts("judge 1")
+        before, after = at.prompts("voter 1")
         assert (
             "silence about it counts against nobody." in before,
             "silence about it counts against nobody." in after,
@@ -150,11 +149,6 @@ class TestNotes:
         for call, prompt in at.calls_made:
             is_told = "[note to everybody]\n> Mind the costs." in render_prompt_text(prompt)
             assert is_told == (call.round > 1)
-
-    @pytest.mark.parametrize("name", FORMATS)
-    def test_a_note_made_before_the_first_round_is_shown_in_it(self, name: str) -> None:
-        at = simulate(build_setup(format=name)).add_events(note("Mind the costs.", number=0)).play()
-        assert all(render_prompt_text(prompt).count("> Mind the costs.") == 1 for _, prompt in at.calls_made)
 
     def test_a_note_made_during_a_round_is_in_the_later_prompts_of_it(self) -> None:
         at = simulate(build_setup(format="verdict")).play_to_round(1)

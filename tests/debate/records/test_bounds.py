@@ -15,6 +15,8 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import Debater, Framing, JudgePanel, Moderator, Officer, SeatPrompt
 from server.debate.records.bounds import check_contribution
+from server.debate.seats.observer import Mark
+from server.debate.seats.referee import Audited
 
 pytestmark = pytest.mark.requirement("D8")
 
@@ -32,11 +34,11 @@ TEXTS: tuple[tuple[type[Fact], str, int], ...] = (
     (events.Ended, "detail", 2_500),
     (events.Spoke, "text", 12_000),
     (events.Spoke, "no_handoff", 2_500),
-    (events.Audited, "text", 12_000),
+    (Audited, "text", 12_000),
     (events.RoundOpened, "briefing new_angle", 4_000),
     (events.RoundClosed, "summary decision", 4_000),
     (events.Balloted, "position would_check new_point open_point", 600),
-    (events.Judged, "verdict reasoning common_position would_change", 4_000),
+    (events.Judged, "verdict reasoning recommendation would_change", 4_000),
     (events.Synthesized, "text", 100_000),
     (events.PositionsFramed, "assumption", 500),
     (events.Failed, "detail", 500),
@@ -44,7 +46,7 @@ TEXTS: tuple[tuple[type[Fact], str, int], ...] = (
     (escalation.MirrorSkipped, "reason", 2_500),
     (answers.Digested, "summary", 4_000),
     (answers.Span, "quote", 12_000),
-    (answers.Mark, "why", 400),
+    (Mark, "why", 400),
     (answers.Contest, "why", 400),
     (answers.Claim, "wording evidence", 400),
     (answers.LeftOut, "why", 400),

@@ -20,6 +20,7 @@ from server.debate.records.bounds import MAX_REASON_LENGTH
 from server.debate.records.verify import parse_event
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
+from server.debate.seats.registry import name_task
 from tests.support.event_strategies import SETUPS
 from tests.support.records import build_bodies, verify_bodies
 from tests.support.searches import search_briefly
@@ -42,7 +43,7 @@ NEW_SIGNS = "\ue000\U0001fae9\U000107c0"
 """Of private use, and newer than the tables of some Python: none of them is printable to it."""
 
 LONG = ("\u03b1" * 50 + " <b>\u202e\x07 word\n") * 400
-FIELDS = ("verdict", "reasoning", "common_position", "would_change")
+FIELDS = ("verdict", "reasoning", "recommendation", "would_change")
 INTERVENTIONS: tuple[dict[str, Any], ...] = (
     *({"action": action, "text": "n" * 8_000} for action in ("inject", "challenge", "instruct")),
     {"action": "extend", "rounds": 20},
@@ -90,7 +91,7 @@ def speak(random: Random, call: Call) -> ScriptAnswer:
         "deliverable": {"result": LONG},
         "framing": {"kind": "open", "positions": [f"{n} {LONG}" for n in range(5)], "assumption": LONG},
     }
-    found = words.get(call.task) or default_script(call)
+    found = words.get(name_task(call)) or default_script(call)
     return found if isinstance(found, str) else json.dumps(found)
 
 

@@ -30,4 +30,9 @@ def test_the_answers_that_decide_are_named_by_their_entries(
     events: list[Any] = [entry.event for entry in at.log]
     answers = [(answer["seat"], events[answer["seq"] - 1].round) for answer in told["answers"]]
     assert answers == deciding
+    assert {answer["model"] for answer in told["answers"]} == {"scripted"}
+    assert told["signer"] == {"algorithm": "ed25519", "public_key": "key"}
+    assert told.get("count", {"asked": 0})["asked"] == len(
+        {seat for seat, _ in deciding} - {"moderator", "synthesizer"}
+    )
     assert (told["entries"], told["ended_seq"], told["ending"]) == (len(at.log), len(at.log), "concluded")

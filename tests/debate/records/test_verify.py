@@ -255,7 +255,6 @@ BELIEFS = [
         ({"beliefs": [*BELIEFS[:2], {"name": "", "percent": 9}]}, "together 100"),
         ({"beliefs": BELIEFS, "winner": "Opponent"}, "its beliefs are highest for another"),
         ({"winner": "", "margin": 2}, "its margin does not follow"),
-        ({"common_position": "Both."}, "it finds for one side and for all"),
         ({"criteria": [{"name": "support", "better": ""}] * 2}, "its criteria are not those asked for"),
         ({"criteria": [{"name": "charm", "better": ""}]}, "its criteria are not those asked for"),
         ({"winner": "Mallory"}, "nobody here is called Mallory"),

@@ -74,7 +74,6 @@ pytestmark = pytest.mark.requirement("D8", "N26")
         lambda opened: opened["phases"].append(opened["phases"][0]),
         lambda opened: opened["phases"].reverse(),
         lambda opened: opened["phases"][0].update(name="party"),
-        lambda opened: opened["phases"][0].update(closes_talk=True),
         lambda opened: opened["phases"][0].update(wants="message"),
         lambda opened: opened["phases"][0].update(name="opening\n# Question"),
         lambda opened: opened["phases"][1].update(order="declared"),

@@ -11,10 +11,10 @@ from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Failed, Judged
 from server.debate.facts.interventions import TurnRetracted
-from server.debate.prompts.render import render
+from server.debate.machine.interpret import interpret
+from server.debate.machine.render import render
 from server.debate.records.answers import check_contents
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call
 from server.debate.state.labels import side_labels
 from server.debate.views.rounds import build_round
@@ -36,7 +36,7 @@ def two_points(call: Call) -> str:
 
 @pytest.fixture
 def at() -> DebateSimulation:
-    """A debate before its judgment, with code words for labels."""
+    """A debate before its judgment, with labels as drawn."""
     request = build_request(options={"judges": {"both_orders": True}})
     return simulate(open_debate(request, models=["scripted"], seed=7), two_points).play_to_round(3)
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from server.debate.facts.answers import Extracted
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.rules.calls import Call
+from server.debate.seats.observer import Observed
 from tests.support.analyst_debates import DOUBLED, build_link, extract
 from tests.support.observer_debates import AGAINST_BOB, TURNS, observe
 from tests.support.simulation import (
@@ -49,20 +51,20 @@ def test_of_a_turn_or_an_audit() -> None:
 def test_of_a_judgment() -> None:
     fields = dict.fromkeys(("reasoning", "verdict", "would_change"), LONG)
     assert count(find_event(play("judgment", render_finding(**fields)), "judged"), *fields) == {4_000}
-    common = render_finding(None, common_position=LONG)
-    assert count(find_event(play("judgment", common), "judged"), "common_position") == {4_000}
+    common = render_finding(None, recommendation=LONG)
+    assert count(find_event(play("judgment", common), "judged"), "recommendation") == {4_000}
 
 
 def test_of_a_ballot() -> None:
     fields = dict.fromkeys(("position", "would_check", "new_point", "open_point"), LONG)
-    at = play("ballot", build_ballot("A") | fields, ballots="rounds")
+    at = play("ballot", build_ballot("A1") | fields, ballots="rounds")
     at.play(lambda debate: any(ballot.wave == "round" for ballot in debate.private_ballots))
     (ballot,) = [ballot for ballot in at.debate.private_ballots if ballot.wave == "round"][:1]
     assert count(ballot, *fields) == {600}
 
 
 def test_of_a_frame_and_of_a_position_in_it() -> None:
-    framing = {"kind": "yes_no", "positions": [f"Yes {LONG}", f"No {LONG}"], "assumption": LONG}
+    framing = {"kind": "yes_no", "positions": [f"Ship {LONG}", f"Do not ship {LONG}"], "assumption": LONG}
     at = simulate(build_setup(options={"framing": True}), task_script({"framing": json.dumps(framing)}))
     framed = find_event(at.play_to_round(1), "positions_framed")
     assert {len(debater.stance) for debater in framed.debaters} == {500}
@@ -70,7 +72,7 @@ def test_of_a_frame_and_of_a_position_in_it() -> None:
 
 
 def test_of_what_a_moderator_says() -> None:
-    plan = {"next_speakers": ["A"], "briefing": LONG, "new_angle": LONG, "done": False}
+    plan = {"next_speakers": ["A1"], "briefing": LONG, "new_angle": LONG, "done": False}
     opened = find_event(play("opening", plan, moderator={"opens": True}), "round_opened")
     assert count(opened, "briefing", "new_angle") == {4_000}
     closing = {"summary": LONG, "status": "SETTLED", "decision": LONG}
@@ -80,12 +82,10 @@ def test_of_what_a_moderator_says() -> None:
 
 def test_of_a_message_and_of_a_name_that_nobody_has() -> None:
     phases = [{"name": "opening", "messages": True}, "verdict"]
-    sent = find_event(play("argument", f"So.\nMESSAGE TO B, question: {LONG}", phases=phases), "spoke")
+    sent = find_event(play("argument", f"So.\nMESSAGE TO B1, question: {LONG}", phases=phases), "spoke")
     assert len(sent.message.text) == 1_200
     name = json.dumps({"next_agent_name": LONG, "response": "So."})
-    at = simulate(
-        build_setup(format="handoff", options={"handoff": "structured"}), task_script({"argument": name})
-    )
+    at = simulate(build_setup(format="handoff"), task_script({"argument": name}))
     told = find_event(at.play_to_round(2), "spoke").no_handoff
     assert f'"{LONG[:60]}"' in told
 
@@ -97,7 +97,7 @@ def test_of_a_result_in_prose() -> None:
 
 def test_of_what_an_observer_sees() -> None:
     marks = [AGAINST_BOB | {"why": f"{number} {LONG}"} for number in range(42)]
-    (observed,) = observe(TURNS, *marks).play().debate.observations
+    (observed,) = observe(TURNS, *marks).play().debate.find_readings(Observed)
     assert (len(observed.marks), observed.dropped) == (40, 2)
     assert {len(mark.why) for mark in observed.marks} == {400}
 
@@ -105,8 +105,8 @@ def test_of_what_an_observer_sees() -> None:
 def test_of_what_an_analyst_reads() -> None:
     links, same = [build_link("attacks", f"B 7.{n}") for n in range(14)], [f"B 7.{n}" for n in range(14)]
     claim = DOUBLED | {"claim": LONG, "evidence": LONG, "links": links, "same_as": same}
-    left = {"speaker": "A", "words": "It may fail", "why": LONG}
-    (extracted,) = extract(claim, more={"left_out": [left]}).play().debate.extractions
+    left = {"speaker": "A1", "words": "It may fail", "why": LONG}
+    (extracted,) = extract(claim, more={"left_out": [left]}).play().debate.find_readings(Extracted)
     assert count(extracted.claims[0], "wording", "evidence") == {400}
     assert len(extracted.left_out[0].why) == 400
     assert extracted.unknown == 12 + 12

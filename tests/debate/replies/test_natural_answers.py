@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from server.debate.facts.events import Failed, Judged, RoundClosed
+from server.debate.machine.interpret import interpret
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import interpret
 from tests.support.simulation import (
     DebateSimulation,
     build_ballot,
@@ -24,7 +24,7 @@ DEBATERS = [
     {"name": "Ben", "stance": "Write a new one"},
     {"name": "Cleo", "stance": "Buy one"},
 ]
-LABELS = ("Sorrel", "Walnut", "Medlar")
+LABELS = ("K73", "W45", "M62")
 NOBODY = ""
 MADE = "a position made of the others"
 
@@ -47,66 +47,66 @@ def find(text: str) -> tuple[str, int]:
     """(the winner's name, the margin); `MADE` for a synthesis."""
     event = read(JUDGING, text)
     assert isinstance(event, Judged), event
-    return (MADE if event.common_position else event.winner), event.margin
+    return (MADE if event.recommendation else event.winner), event.margin
 
 
-SOMEBODY_ELSE = '{"winner": "Walnut", "beliefs": {"Walnut": 99, "Sorrel": 1}, "verdict": "Walnut."}'
-OWN = '{"beliefs": {"Sorrel": 80, "Walnut": 15, "Medlar": 5}, "winner": "Sorrel", "verdict": "Costs."}'
+SOMEBODY_ELSE = '{"winner": "W45", "beliefs": {"W45": 99, "K73": 1}, "verdict": "W45."}'
+OWN = '{"beliefs": {"K73": 80, "W45": 15, "M62": 5}, "winner": "K73", "verdict": "Costs."}'
 
 FINDINGS = [
     # JSON, and what winners are called in it
     (OWN, "Ada Lovelace", 2),
-    ('{"winner": "Sorrel. Keep the old scheduler", "margin": 2}', "Ada Lovelace", 2),
-    ('{"winner": "Option Walnut", "margin": 3}', "Ben", 3),
-    ('{"winner": "Walnut (Ben)", "margin": "margin: 1"}', "Ben", 1),
-    ('{"winner": "Position Medlar: Buy one", "margin": "2 of 3"}', "Cleo", 2),
-    ('{"winner": "the position of Walnut", "margin": 3}', "Ben", 3),
-    ('{"winner": "**Sorrel**", "margin": 2}', "Ada Lovelace", 2),
+    ('{"winner": "K73. Keep the old scheduler", "margin": 2}', "Ada Lovelace", 2),
+    ('{"winner": "Option W45", "margin": 3}', "Ben", 3),
+    ('{"winner": "W45 (Ben)", "margin": "margin: 1"}', "Ben", 1),
+    ('{"winner": "Position M62: Buy one", "margin": "2 of 3"}', "Cleo", 2),
+    ('{"winner": "the position of W45", "margin": 3}', "Ben", 3),
+    ('{"winner": "**K73**", "margin": 2}', "Ada Lovelace", 2),
     ('{"winner": "Write a new one", "margin": 2}', "Ben", 2),
     ('{"winner": "tie", "margin": 0}', NOBODY, 0),
     ('{"winner": "neither", "verdict": "No."}', NOBODY, 0),
     ('{"winner": "None of the above", "verdict": "No."}', NOBODY, 0),
-    ('{"winner": "both", "verdict": "Keep it, and buy what is missing."}', MADE, 1),
-    ('{"winner": "synthesis", "verdict": "Keep it, and buy what is missing."}', MADE, 1),
-    ('{"beliefs": {"Sorrel": "70%", "Walnut": "20 %", "none": 10}}', "Ada Lovelace", 2),
-    ('{"beliefs": {"Sorrel": 0.9, "Walnut": 0.05, "Medlar": 0.05}}', "Ada Lovelace", 3),
-    ('{"beliefs": {"Sorrel": 45, "Walnut": 40, "Medlar": 15}}', NOBODY, 0),
+    ('{"winner": "both", "verdict": "Keep it, and buy what is missing."}', MADE, 0),
+    ('{"winner": "synthesis", "verdict": "Keep it, and buy what is missing."}', MADE, 0),
+    ('{"beliefs": {"K73": "70%", "W45": "20 %", "none": 10}}', "Ada Lovelace", 2),
+    ('{"beliefs": {"K73": 0.9, "W45": 0.05, "M62": 0.05}}', "Ada Lovelace", 3),
+    ('{"beliefs": {"K73": 45, "W45": 40, "M62": 15}}', "Ada Lovelace", 0),
     # where the JSON stands
     (f"```json\n{OWN}\n```\nI hope this helps!", "Ada Lovelace", 2),
     (f"The record quotes {SOMEBODY_ELSE}\nThat is not mine. Mine:\n{OWN}", "Ada Lovelace", 2),
     (f"One turn says:\n```json\n{SOMEBODY_ELSE}\n```\nI find otherwise.\n\n{OWN}", "Ada Lovelace", 2),
     (f"{OWN}\n\nNote: {{this}} is final.", "Ada Lovelace", 2),
-    ('{\n  "winner": "Sorrel",  // on costs\n  "margin": 2,\n}', "Ada Lovelace", 2),
+    ('{\n  "winner": "K73",  // on costs\n  "margin": 2,\n}', "Ada Lovelace", 2),
     (
-        '```json\n{"winner": "Sorrel", /* narrowly */ "beliefs": {"Sorrel": 60, "Walnut": 40,},}\n```',
+        '```json\n{"winner": "K73", /* narrowly */ "beliefs": {"K73": 60, "W45": 40,},}\n```',
         "Ada Lovelace",
         1,
     ),
-    ('{"result": {"winner": "Sorrel", "margin": 2}}', "Ada Lovelace", 2),
-    ('{"Winner": "Sorrel", "Margin": 2, "Verdict": "Costs."}', "Ada Lovelace", 2),
+    ('{"result": {"winner": "K73", "margin": 2}}', "Ada Lovelace", 2),
+    ('{"Winner": "K73", "Margin": 2, "Verdict": "Costs."}', "Ada Lovelace", 2),
     # labelled lines
-    ("Winner: Sorrel\nMargin: 3\nVerdict: Costs were never answered.", "Ada Lovelace", 3),
-    ("**Winner:** Walnut\n**Margin:** 1", "Ben", 1),
-    ("## Winner\nSorrel\n## Reasoning\nCosts.", "Ada Lovelace", 1),
-    ("1) REASONING: Costs. 2) WINNER: Walnut 3) MARGIN: 2", "Ben", 2),
-    ("WINNER = Sorrel; MARGIN = 2", "Ada Lovelace", 2),
-    ("Winner\uff1aMedlar\nMargin\uff1a2", "Cleo", 2),
-    ("FINAL VERDICT: Sorrel", "Ada Lovelace", 1),
+    ("Winner: K73\nMargin: 3\nVerdict: Costs were never answered.", "Ada Lovelace", 3),
+    ("**Winner:** W45\n**Margin:** 1", "Ben", 1),
+    ("## Winner\nK73\n## Reasoning\nCosts.", "Ada Lovelace", 1),
+    ("1) REASONING: Costs. 2) WINNER: W45 3) MARGIN: 2", "Ben", 2),
+    ("WINNER = K73; MARGIN = 2", "Ada Lovelace", 2),
+    ("Winner\uff1aM62\nMargin\uff1a2", "Cleo", 2),
+    ("FINAL VERDICT: K73", "Ada Lovelace", 1),
     ("Winner: none\nReasoning: It rests on facts outside.", NOBODY, 0),
     # nothing but the choice
-    ("Sorrel", "Ada Lovelace", 1),
-    ("Walnut. Write a new one", "Ben", 1),
-    ("Option Medlar.", "Cleo", 1),
-    ("**Walnut (Ben)**", "Ben", 1),
+    ("K73", "Ada Lovelace", 1),
+    ("W45. Write a new one", "Ben", 1),
+    ("Option M62.", "Cleo", 1),
+    ("**W45 (Ben)**", "Ben", 1),
     ("Tie.", NOBODY, 0),
     ("Neither.", NOBODY, 0),
     # under other names, and after what was quoted or only thought
-    ('{"decision": "Walnut", "confidence": 80}', "Ben", 1),
-    ("Beliefs:\n- Sorrel: 70%\n- Walnut: 20%\n- none: 10%", "Ada Lovelace", 2),
-    ('> {"winner": "Walnut", "margin": 3}\nSorrel.', "Ada Lovelace", 1),
-    ("> Winner: Walnut\n\nThe quotation is of Ben. Winner: Sorrel", "Ada Lovelace", 1),
-    ("<think>\nI find for Walnut at first.\n</think>\nSorrel.", "Ada Lovelace", 1),
-    ('The quotes say Walnut.</think>\n{"winner": "Sorrel", "margin": 2}', "Ada Lovelace", 2),
+    ('{"decision": "W45", "confidence": 80}', "Ben", 1),
+    ("Beliefs:\n- K73: 70%\n- W45: 20%\n- none: 10%", "Ada Lovelace", 2),
+    ('> {"winner": "W45", "margin": 3}\nK73.', "Ada Lovelace", 1),
+    ("> Winner: W45\n\nThe quotation is of Ben. Winner: K73", "Ada Lovelace", 1),
+    ("<think>\nI find for W45 at first.\n</think>\nK73.", "Ada Lovelace", 1),
+    ('The quotes say W45.</think>\n{"winner": "K73", "margin": 2}', "Ada Lovelace", 2),
 ]
 
 
@@ -116,27 +116,27 @@ def test_a_clear_answer_of_a_judge_is_understood() -> None:
 
 
 UNCLEAR = [
-    ('{"winner": "Sorrel or Walnut"}', "names more than one position"),
-    ('{"winner": "not Sorrel"}', "says more than a position"),
-    ('{"winner": "Sorrel, perhaps"}', "says more than a position"),
+    ('{"winner": "K73 or W45"}', "names more than one position"),
+    ('{"winner": "not K73"}', "says more than a position"),
+    ('{"winner": "K73, perhaps"}', "says more than a position"),
     ('{"winner": "Hazel"}', "names no position"),
-    ('{"winner": ["Sorrel", "Walnut"]}', "names more than one position"),
-    ('{"winner": "Sorrel", "beliefs": {"Sorrel": 20, "Walnut": 70}}', "the beliefs are highest for Walnut"),
+    ('{"winner": ["K73", "W45"]}', "names more than one position"),
+    ('{"winner": "K73", "beliefs": {"K73": 20, "W45": 70}}', "the beliefs are highest for W45"),
     ('{"verdict": "Costs were never answered."}', '"winner"'),
-    ("Winner: Sorrel and Walnut", "names more than one position"),
-    ("I find for Sorrel.", "is prose"),
-    ("{'winner': 'Sorrel', 'margin': 2}", "is prose"),
-    ("I do not find for Sorrel.", "is prose"),
-    ("Sorrel. Its costs were never answered.", "is prose"),
-    ("Not Sorrel.", "is prose"),
-    ("Sorrel or Walnut?", "is prose"),
-    ("Sorrel?", "is prose"),
-    ("Sieger ist Walnut.", "is prose"),
-    ("判决\uff1aWalnut 胜出。", "is prose"),
-    ("Sorrel " * 1_000, "is prose"),
-    ("Winner: Sorrel?", "says more than a position"),
-    ('{"verdict": "Walnut ignores the costs"}', 'no "winner"'),
-    ("<think>\nI find for Walnut, and I am still thinking", "said nothing"),
+    ("Winner: K73 and W45", "names more than one position"),
+    ("I find for K73.", "is prose"),
+    ("{'winner': 'K73', 'margin': 2}", "is prose"),
+    ("I do not find for K73.", "is prose"),
+    ("K73. Its costs were never answered.", "is prose"),
+    ("Not K73.", "is prose"),
+    ("K73 or W45?", "is prose"),
+    ("K73?", "is prose"),
+    ("Sieger ist W45.", "is prose"),
+    ("判决\uff1aW45 胜出。", "is prose"),
+    ("K73 " * 1_000, "is prose"),
+    ("Winner: K73?", "says more than a position"),
+    ('{"verdict": "W45 ignores the costs"}', 'no "winner"'),
+    ("<think>\nI find for W45, and I am still thinking", "said nothing"),
 ]
 
 
@@ -212,13 +212,13 @@ RUBBISH = {
     "numbered headings": "1) ",
     "marks": "**",
     "dashes": "- ",
-    "labels": "Sorrel ",
-    "praise": "Sorrel has been ",
+    "labels": "K73 ",
+    "praise": "K73 has been ",
     "nots": "not ",
     "findings": "I find for ",
     "objects": '{"winner":',
     "empty objects": '{"a":1}',
-    "parentheses": "Sorrel (",
+    "parentheses": "K73 (",
     "colons": "\uff1a",
 }
 

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.events import Failed, Judged, Spoke, load
+from server.debate.facts.events import Failed, Judged, Spoke
 from server.debate.facts.setup.seats import Debater
 from server.debate.facts.text import clean
+from server.debate.machine.interpret import interpret
+from server.debate.machine.kinds import load
 from server.debate.machine.transitions import apply
 from server.debate.replies.extract import MAX_TURN_LENGTH, Reply
-from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from tests.support.simulation import (
@@ -88,12 +89,6 @@ class TestTurns:
             model="scripted",
         )
 
-    @pytest.mark.parametrize(
-        "said", ["Bo tak: żółć.", "なぜなら、そうだから。", "لأن الأمر كذلك", "🧪 e\u0301", "{not json}"]
-    )
-    def test_any_language_is_kept_as_it_is(self, said: str) -> None:
-        assert says(said).text == said
-
     def test_thoughts_that_a_turn_quotes_are_a_part_of_it(self) -> None:
         said = "It answers <think>so</think> in the end."
         assert says(said).text == said
@@ -114,10 +109,6 @@ class TestTurns:
     def test_a_turn_stopped_at_its_token_limit_is_said_to_be_cut(self) -> None:
         assert says("Because of", cut=True).cut
         assert not says("Because.").cut
-
-    def test_a_turn_of_the_longest_length_is_kept_whole(self) -> None:
-        said = "x" * MAX_TURN_LENGTH
-        assert (says(said).text, says(said).cut) == (said, False)
 
     @pytest.mark.parametrize("end", [". ", ".\n", "! ", "? ", "。"])
     def test_a_turn_that_is_too_long_ends_with_a_whole_sentence(self, end: str) -> None:
@@ -168,15 +159,15 @@ class TestFindingTheJson:
             ("NaN", "the reply is prose"),
             ('{"x": "y"}', 'the JSON of the reply has no "winner"'),
             ('{"verdict": "x", "reasoning": "y", "margin": 1}', 'the JSON of the reply has no "winner"'),
-            ('{"beliefs": {"A": "high"}}', '"winner" is missing'),
+            ('{"beliefs": {"A1": "high"}}', '"winner" is missing'),
             (
                 render_finding(winner="\ud800"),
-                '"winner" names no position: it must be one of A, B, C, D, or null',
+                '"winner" names no position: it must be one of A1, B1, C1, D1, or null',
             ),
-            (render_finding(winner=["A", "B"]), '"winner" names more than one position'),
+            (render_finding(winner=["A1", "B1"]), '"winner" names more than one position'),
             (
-                render_finding(winner="A", beliefs={"A": 10, "B": 90}),
-                "the winner is A, and the beliefs are highest",
+                render_finding(winner="A1", beliefs={"A1": 10, "B1": 90}),
+                "the winner is A1, and the beliefs are highest",
             ),
             ("9" * 5000, "the reply is prose"),
             ('{"margin": ' + "9" * 5000 + "}", "the JSON of the reply is broken off or malformed"),
@@ -191,20 +182,16 @@ class TestFindingTheJson:
             "the JSON of the reply is broken off or malformed (it was stopped at its token limit)"
         )
 
-    def test_a_megabyte_of_reasoning_is_cut(self) -> None:
-        found = finds(render_finding(reasoning="word " * (MEGABYTE // 5), verdict="x" * MEGABYTE))
-        assert len(found.reasoning) == len(found.verdict) == 4_000
-
 
 class TestTheWinner:
     @pytest.mark.parametrize(
         ("winner", "name"),
         [
-            ("A", "Ada"),
-            ("a", "Ada"),
-            (" b. ", "Bob"),
-            ('"C"', "Cleo"),
-            ("Position A", "Ada"),
+            ("A1", "Ada"),
+            ("a1", "Ada"),
+            (" b1. ", "Bob"),
+            ('"C1"', "Cleo"),
+            ("Position A1", "Ada"),
             ("Yes, we should.", "Ada"),
             ("yes, WE should", "Ada"),
             ("only later", "Cleo"),
@@ -217,8 +204,8 @@ class TestTheWinner:
             ("None", ""),
             (" NULL. ", ""),
             ("nobody", ""),
-            ("A (Ada)", "Ada"),
-            ("B. no", "Bob"),
+            ("A1 (Ada)", "Ada"),
+            ("B1. no", "Bob"),
         ],
     )
     def test_it_is_known_by_letter_stance_and_name_in_any_case(self, winner: str | None, name: str) -> None:
@@ -227,28 +214,31 @@ class TestTheWinner:
     @pytest.mark.parametrize(
         ("winner", "problem"),
         [
-            ("E", "names no position"),
+            ("E1", "names no position"),
             ("Proponent", "names no position"),
             ("0", "names no position"),
             ("Position", "names no position"),
             ("judge 1", "names no position"),
-            ("A and B", "names more than one position"),
-            ("A or B", "names more than one position"),
-            ("not A", "says more than a position"),
+            ("A1 and B1", "names more than one position"),
+            ("A1 or B1", "names more than one position"),
+            ("not A1", "says more than a position"),
         ],
     )
     def test_a_stranger_is_refused(self, winner: str, problem: str) -> None:
-        assert useless(render_finding(winner)) == f'"winner" {problem}: it must be one of A, B, C, D, or null'
+        assert (
+            useless(render_finding(winner))
+            == f'"winner" {problem}: it must be one of A1, B1, C1, D1, or null'
+        )
 
     def test_a_stance_that_two_defend_names_neither(self) -> None:
         assert useless(render_finding("NO!")).startswith('"winner" names more than one position')
-        assert finds(render_finding("D")).winner == "Dan"
+        assert finds(render_finding("D1")).winner == "Dan"
 
     def test_a_letter_is_a_letter_even_where_somebody_is_called_so(self) -> None:
-        cast = (Debater(name="B", stance="c", model="m"), Debater(name="C", stance="a", model="m"))
-        assert finds(render_finding("A"), *cast).winner == "B"
-        assert finds(render_finding("B"), *cast).winner == "C"
-        assert finds(render_finding("c"), *cast, Debater(name="x", stance="y", model="m")).winner == "x"
+        cast = (Debater(name="B1", stance="c", model="m"), Debater(name="C1", stance="a", model="m"))
+        assert finds(render_finding("A1"), *cast).winner == "B1"
+        assert finds(render_finding("B1"), *cast).winner == "C1"
+        assert finds(render_finding("c1"), *cast, Debater(name="x", stance="y", model="m")).winner == "x"
 
     def test_without_a_winner_there_is_no_margin(self) -> None:
         assert finds(render_finding(None, 3)).margin == 0
@@ -264,7 +254,7 @@ class TestTheWinner:
         assert finds(render_finding(margin=margin)).margin == kept
 
     def test_a_margin_that_is_not_given_is_a_narrow_one(self) -> None:
-        assert finds('{"winner": "A", "verdict": "x", "reasoning": "y"}').margin == 1
+        assert finds('{"winner": "A1", "verdict": "x", "reasoning": "y"}').margin == 1
 
     @pytest.mark.parametrize(
         ("own", "next_best", "margin"),
@@ -273,11 +263,11 @@ class TestTheWinner:
     def test_a_margin_follows_from_the_beliefs_where_there_are_any(
         self, own: int, next_best: int, margin: int
     ) -> None:
-        beliefs = {"A": own, "B": next_best, "none": 100 - own - next_best}
+        beliefs = {"A1": own, "B1": next_best, "none": 100 - own - next_best}
         assert finds(render_finding(margin=3, beliefs=beliefs)).margin == margin
 
     def test_beliefs_are_percentages_that_sum_to_a_hundred(self) -> None:
-        thirds = finds(render_finding(winner=None, beliefs={"A": 1, "B": 1, "C": 1})).beliefs
+        thirds = finds(render_finding(winner=None, beliefs={"A1": 1, "B1": 1, "C1": 1})).beliefs
         assert [(b.name, b.percent) for b in thirds] == [
             ("Ada", 34),
             ("Bob", 33),
@@ -286,20 +276,37 @@ class TestTheWinner:
             ("", 0),
         ]
 
-    @pytest.mark.parametrize("beliefs", ["A", [1], {"A": -1}, {"A": "much"}, {"A": 0}, {"E": 100}])
+    @pytest.mark.parametrize("beliefs", ["A1", [1], {"A1": -1}, {"A1": "much"}, {"A1": 0}, {"E1": 100}])
     def test_beliefs_that_are_no_numbers_are_left_out(self, beliefs: Any) -> None:
         assert finds(render_finding(beliefs=beliefs)).beliefs == ()
 
-    def test_most_belief_wins_where_no_winner_is_named_and_it_leads_clearly(self) -> None:
-        assert finds('{"beliefs": {"A": 60, "B": 40}}').winner == "Ada"
-        assert finds('{"beliefs": {"A": 59, "B": 41}}').winner == ""
+    def test_most_belief_wins_where_no_winner_is_named_however_close(self) -> None:
+        close = finds('{"beliefs": {"A1": 51, "B1": 49}}')
+        assert (close.winner, close.margin) == ("Ada", 0)
+        assert finds('{"beliefs": {"A1": 50, "B1": 50}}').winner == ""
 
-    def test_a_common_position_needs_that_there_is_no_winner(self) -> None:
-        assert finds(render_finding(None, common_position="Both.")).common_position == "Both."
-        assert finds(render_finding("A", common_position="Both.")).common_position == ""
+    @pytest.mark.parametrize(
+        ("probability", "margin"),
+        [(90, 3), (0.9, 3), ("0.9", 3), ("1.0", 3), (75, 2), ("60 %", 1), (None, 0), ("high", 0)],
+    )
+    def test_advice_that_is_none_of_the_positions_is_as_clear_as_its_judge_is_sure(
+        self, probability: Any, margin: int
+    ) -> None:
+        own = render_finding(None, recommendation="Both.", probability=probability)
+        assert (finds(own).recommendation, finds(own).margin) == ("Both.", margin)
+
+    def test_what_all_sides_got_wrong_what_they_missed_and_what_to_check_is_read(self) -> None:
+        told = {"corrected": "It is 8 GB.", "missed": "Backups.", "next": "Measure.", "probability": 80}
+        found = finds(render_finding("A1", recommendation="Keep it.", **told))
+        assert found.model_dump(include={"recommendation", *told}) == {"recommendation": "Keep it.", **told}
+
+    def test_what_a_judge_calls_none_is_left_out(self) -> None:
+        told = {"recommendation": "No.", "corrected": "None.", "missed": "n/a", "next": "nothing"}
+        found = finds(render_finding("A1", **told))
+        assert (found.recommendation, found.corrected, found.missed, found.next) == ("No.", "", "", "")
 
     def test_criteria_are_kept_where_they_name_a_position_or_none(self) -> None:
-        criteria = {"support": "A", "response": "even", "relevance": "E", "consequences": 3, "style": "B"}
+        criteria = {"support": "A1", "response": "even", "relevance": "E1", "consequences": 3, "style": "B1"}
         found = finds(render_finding(criteria=criteria)).criteria
         assert [(c.name, c.better) for c in found] == [("support", "Ada"), ("response", "")]
 
@@ -309,7 +316,7 @@ class TestTheWinner:
     def test_a_judgment_knows_its_seat_its_reading_and_its_price(self) -> None:
         debate, call = JUDGMENT
         event = interpret(
-            debate, call, Reply(render_finding("B"), build_usage("vendor/x"), informative=False)
+            debate, call, Reply(render_finding("B1"), build_usage("vendor/x"), informative=False)
         )
         assert event == Judged(
             seen=debate.version,

@@ -105,10 +105,3 @@ def test_any_order_of_arrival_gives_the_same_prompts_and_the_same_outcome(arriva
 
 def rounds(debate: Debate) -> list[dict[str, object]]:
     return [build_round(debate, entered.round) for entered in debate.rounds]
-
-
-def test_these_orders_of_arrival_do_differ() -> None:
-    last_first = played((2, 1, 0))
-    assert last_first.events != IN_ORDER.events
-    assert sorted(map(str, last_first.events)) == sorted(map(str, IN_ORDER.events))
-    assert prompts(last_first).keys() == prompts(IN_ORDER).keys()

@@ -10,7 +10,7 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
-from server.debate.facts.events import BlockEnded, Ended, PhaseEntered, load
+from server.debate.facts.events import BlockEnded, Ended, PhaseEntered
 from server.debate.facts.setup.opened import Opened
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
@@ -19,7 +19,6 @@ from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript
-from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     Script,
@@ -73,15 +72,6 @@ def ended(at: DebateSimulation) -> str:
 CONSENSUS = block(until="consensus", limit=3)
 
 
-def test_a_block_is_recorded_as_data_of_its_last_phase() -> None:
-    opened = open_block("opening", "argumentation", CONSENSUS, "verdict")
-    found = opened.phases[2].block
-    assert found
-    assert (found.first, found.until, found.limit) == ("argumentation", "consensus", 3)
-    assert opened.max_rounds == 1 + 3
-    assert load(opened.model_dump(mode="json")) == opened
-
-
 @pytest.mark.parametrize(
     ("votes", "passes", "cause"),
     [
@@ -132,14 +122,6 @@ def test_a_block_in_the_middle_ends_and_the_talk_goes_on() -> None:
     assert held(at) == [*["argumentation", "voting"] * 2, "synthesis", "verdict"]
     assert ends(at) == [("argumentation", 2, "consensus")]
     assert ended(at) == "phases_held"
-
-
-def test_two_blocks_follow_each_other() -> None:
-    phases = ["opening", block("rebuttal", "opening", limit=2), "argumentation", CONSENSUS, "verdict"]
-    at = simulate(open_block(*phases), voting("-", "A")).play()
-
-    assert held(at) == [*["opening", "rebuttal"] * 2, *["argumentation", "voting"] * 2, "verdict"]
-    assert ends(at) == [("opening", 2, "block_limit"), ("argumentation", 2, "consensus")]
 
 
 def closing(settled_in: set[int]) -> Callable[[Call], dict[str, Any]]:
@@ -282,36 +264,6 @@ def test_blocks_that_cannot_be_held_are_refused_with_the_phase(phases: list[Any]
     assert why in str(refused.value)
 
 
-class TestPredicates:
-    """A predicate in code (`terminate_when`) ends with its process; the record says so."""
-
-    def play(self, **fields: Any) -> DebateSimulation:
-        opened = build_setup(max_rounds=4).model_copy(update={"has_predicate": True})
-        return simulate(opened, **fields)
-
-    def test_one_that_is_there_is_asked_and_nothing_is_lost(self) -> None:
-        at = self.play(terminate_when=lambda debate: debate.round == 2).play()
-        assert ended(at) == "terminate_when"
-        assert at.debate.predicate_lost is None
-
-    @pytest.mark.requirement("C12", "D7")
-    def test_one_that_is_gone_is_recorded_once_and_said(self) -> None:
-        at = self.play(terminate_when=lambda _: False).play_to_round(2)
-        at.terminate_when = None
-        at.play()
-
-        assert [event.kind for event in at.events].count("predicate_lost") == 1
-        assert at.debate.predicate_lost
-        assert at.debate.predicate_lost.round == 2
-        said = "(terminate_when) was lost with its process: from round 2 on it was not asked."
-        assert any(said in caution for caution in build_verdict(at.debate).cautions)
-        assert replay(at.events) == at.debate
-
-    def test_after_the_last_round_there_was_nothing_left_to_ask_it(self) -> None:
-        opened = build_setup(max_rounds=1).model_copy(update={"has_predicate": True})
-        assert simulate(opened).play().debate.predicate_lost is None
-
-
 def test_a_block_whose_end_is_recorded_is_not_held_again_after_a_restart() -> None:
     at = simulate(open_block(*TALK, block(limit=2), "verdict"), voting("-")).play_through_round(5)
     decided = decide(at.debate)
@@ -357,9 +309,8 @@ def test_convergence_needs_ballots_after_turns_that_are_looked_at() -> None:
     with pytest.raises(InvalidRequestError, match="looks at ballots after its turns"):
         open_block("argumentation", block(until="convergence"), options={"ballots": "blind"})
     again = block("argumentation", until="convergence")
-    for options in ({"ballots": "none"}, {"ballots": "blind", "stop": "off"}):
-        with pytest.raises(InvalidRequestError, match=r"needs private ballots, and options\.stop"):
-            open_block(again, "verdict", options=options)
+    with pytest.raises(InvalidRequestError, match="need private ballots"):
+        open_block(again, "verdict", options={"ballots": "none"})
 
 
 def test_a_block_until_convergence_asks_for_the_ballots_that_it_needs() -> None:

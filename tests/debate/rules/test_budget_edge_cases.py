@@ -47,13 +47,6 @@ def test_while_there_is_room_the_debate_waits_for_the_cause_to_be_gone() -> None
     assert reason.startswith("0 of 1 answered in round 3")
 
 
-def test_where_a_budget_pauses_the_cause_is_told_all_the_same() -> None:
-    status, reason, _ = played(3, max_calls=4, on_budget="pause")
-
-    assert status == "paused"
-    assert reason.startswith("0 of 1 answered in round 3")
-
-
 @pytest.mark.parametrize("most", [2, 3])
 def test_where_nothing_was_said_there_is_nothing_to_judge(most: int) -> None:
     status, reason, _ = played(1, max_calls=most)

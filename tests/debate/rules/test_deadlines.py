@@ -1,16 +1,13 @@
 """How long a round and a debate may take: who is late is left out, and it is said."""
 
-import math
 from typing import Any
 
 import pytest
 
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.answers import DefaultPlanUsed
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed
 from server.debate.facts.interventions import InterventionFact
-from server.debate.facts.setup.seats import MODERATOR
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
 from server.debate.machine.decide import Ask, Record, decide
@@ -66,9 +63,6 @@ class TestRounds:
         assert left(at, ElapsedTime(round_seconds=59.75)) == (0.25, "60 s of the round")
         assert len(late(at, 59.875)) == 2
 
-    def test_without_a_limit_they_have_all_the_time(self) -> None:
-        assert left(simulate().play_to_round(1), ElapsedTime(10**6, 10**6)) == (math.inf, "")
-
     def test_who_was_not_asked_in_time_is_not_asked_and_costs_nothing(self) -> None:
         at = hurried(format="verdict", debaters=build_debaters(3)).play_to_round(1)
         for _ in range(2):
@@ -78,7 +72,8 @@ class TestRounds:
         assert failure.detail == "not asked: the 60 s of the round were over"
         assert at.play_on().status == "concluded"
         assert len(at.debate.turns) == 6
-        assert any("1 answer failed" in said for said in build_verdict(at.debate).cautions)
+        # It was asked once more when the debate went on: what came in the end is no loss.
+        assert not any("answer failed" in caution for caution in build_verdict(at.debate).cautions)
 
     def test_below_the_quorum_it_pauses_and_says_that_the_time_was_over(self) -> None:
         at = hurried().play_to_round(1)
@@ -97,12 +92,6 @@ class TestRounds:
         assert not at.pending_calls()
         at.play_to_round(3)
         assert [call.model for call in at.pending_calls()] == ["scripted"] * 3
-
-    def test_a_moderator_who_is_late_lets_everybody_speak(self) -> None:
-        at = hurried(format="verdict", options={"moderator": {"opens": True}}).play_to_round(1)
-        assert [failure.seat for failure in late(at)] == [MODERATOR]
-        assert at.step()
-        assert isinstance(at.events[-1], DefaultPlanUsed)
 
     def test_judges_who_are_late_are_asked_again_when_the_debate_is_resumed(self) -> None:
         at = hurried().play_to_round(3)
@@ -126,6 +115,7 @@ class TestDebates:
 
     def test_the_talk_leaves_a_fifth_of_the_time_to_those_who_decide(self) -> None:
         at = self.limited().play_to_round(1)
+        assert left(at, ElapsedTime()) == (80, "80 s of the talk")
         assert left(at, ElapsedTime(debate_seconds=70)) == (10, "80 s of the talk")
         at.play_to_round(3)
         assert left(at, ElapsedTime(debate_seconds=70)) == (30, "100 s of the debate")

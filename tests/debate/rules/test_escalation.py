@@ -7,22 +7,21 @@ import pytest
 
 from server.debate.facts.beliefs import Belief
 from server.debate.facts.errors import IllegalEvent
-from server.debate.facts.escalation import JudgesAdded, MirrorHeld, MirrorOpened, MirrorReading, MirrorSkipped
+from server.debate.facts.escalation import MirrorHeld, MirrorOpened, MirrorReading, MirrorSkipped
 from server.debate.facts.events import Event, Judged, Spoke
 from server.debate.facts.setup.limits import Limits
-from server.debate.machine.transitions import replay
+from server.debate.machine.transitions import apply, replay
 from server.debate.records.setup import check_opened
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
 from server.debate.rules.escalation import (
     Mirror,
     build_mirror_setup,
     build_spent,
-    find_added_judges,
     find_escalation,
 )
 from server.debate.state.debate import replace
+from server.debate.verdicts.rules import find_caps
 from server.debate.votes.panel import compare_mirror, list_judgments
-from server.debate.votes.verdict import find_caps
 from tests.support.simulation import (
     MIRROR_ID,
     DebateSimulation,
@@ -105,7 +104,7 @@ def test_where_only_the_mirror_finds_a_winner_the_finding_says_so() -> None:
     at.play()
 
     assert at.debate.verdict
-    assert at.debate.verdict.verdict.startswith(("Ahead by the votes of the mirror", "No finding"))
+    assert at.debate.verdict.verdict.startswith(("Ahead by the votes of the mirror", "1 of", "2 of", "judge"))
 
 
 def test_beliefs_of_the_mirror_are_about_the_positions_here() -> None:
@@ -139,7 +138,7 @@ def test_the_mirror_of_every_kind_of_debate_could_have_been_opened() -> None:
 def test_a_mirror_gets_what_is_left_of_the_limits() -> None:
     at = play(judge(FOR, FOR, AGAINST), mirror=True)
     limits = Limits(max_calls=100, max_output_tokens=10**6, max_cost_usd="2.5", max_seconds=9)
-    debate = replace(at.debate, setup=at.debate.setup.model_copy(update={"limits": limits}))
+    debate = replace(at.debate, changed_setup=at.debate.setup.model_copy(update={"limits": limits}))
 
     spent = compute_spending(debate)
     left = build_mirror_setup(debate, "k3x9w2m4p7qr", ElapsedTime(10)).limits
@@ -178,7 +177,7 @@ def test_the_cost_of_a_mirror_is_unknown_where_only_reused_turns_have_one() -> N
 )
 def test_a_mirror_without_room_for_as_much_again_is_not_begun(limits: dict[str, int], told: str) -> None:
     at = play(judge(FOR, FOR, AGAINST), mirror=True)
-    debate = replace(at.debate, setup=at.debate.setup.model_copy(update={"limits": Limits(**limits)}))
+    debate = replace(at.debate, changed_setup=at.debate.setup.model_copy(update={"limits": Limits(**limits)}))
 
     step = find_escalation(debate, ElapsedTime(10))
     assert isinstance(step, MirrorSkipped), step
@@ -189,28 +188,14 @@ def test_a_mirror_without_room_for_as_much_again_is_not_begun(limits: dict[str, 
 def test_a_mirror_is_begun_with_room_for_exactly_as_much_again() -> None:
     at = play(judge(FOR, FOR, AGAINST), mirror=True)
     limits = Limits(max_calls=2 * compute_spending(at.debate).calls)
-    debate = replace(at.debate, setup=at.debate.setup.model_copy(update={"limits": limits}))
+    debate = replace(at.debate, changed_setup=at.debate.setup.model_copy(update={"limits": limits}))
     assert find_escalation(debate, NO_ELAPSED_TIME) == Mirror("request")
-
-
-@pytest.mark.parametrize(("calls_left", "added"), [(9, 2), (3, 1)])
-def test_judges_join_two_at_a_time_and_only_those_whose_readings_are_paid_for(
-    calls_left: int, added: int
-) -> None:
-    at = play(judge(FOR, FOR, AGAINST), mirror=True)
-    left = ("a/x", "b/y", "c/z")
-    judges = at.debate.setup.judges.model_copy(update={"reserve": left})
-    limits = Limits(max_calls=compute_spending(at.debate).calls + calls_left)
-    setup = at.debate.setup.model_copy(update={"judges": judges, "limits": limits})
-
-    found = find_added_judges(replace(at.debate, setup=setup), "contested", NO_ELAPSED_TIME)
-    assert found == JudgesAdded(round=at.debate.round, models=left[:added])
 
 
 def test_a_seat_of_the_caller_or_code_of_the_caller_leaves_no_mirror() -> None:
     at = play(judge(FOR, FOR, AGAINST), mirror=True)
     with_code = at.debate.setup.model_copy(update={"prompt_functions": ("",)})
-    step = find_escalation(replace(at.debate, setup=with_code), NO_ELAPSED_TIME)
+    step = find_escalation(replace(at.debate, changed_setup=with_code), NO_ELAPSED_TIME)
     assert isinstance(step, MirrorSkipped)
     assert step.cause == "code"
 
@@ -220,20 +205,19 @@ def test_a_seat_of_the_caller_or_code_of_the_caller_leaves_no_mirror() -> None:
     assert (step.cause, step.reason) == ("caller", f"the server alone can ask nobody for {FOR}")
 
 
-def test_a_talk_that_somebody_concluded_gets_neither_judges_nor_mirror() -> None:
-    panel = {"models": JUDGES[:2], "reserve": JUDGES[2:]}
+def test_a_talk_that_somebody_concluded_gets_no_mirror() -> None:
+    panel = {"models": JUDGES[:2]}
     asked = build_setup(MODELS, format="verdict", options={"judges": panel, "mirror": True})
     at = simulate(label_positions(asked), judge(FOR, AGAINST)).play_through_round(1)
     at.intervene("conclude")
     at.play()
 
-    assert not at.debate.judges_added
     assert isinstance(at.debate.mirror, MirrorSkipped)
     assert at.debate.mirror.cause == "request"
 
 
 def test_judges_too_small_to_judge_are_not_asked_again() -> None:
-    at = play(judge(FOR, FOR, FOR), mirror=True, panel={"reserve": ["qwen/max"]})
+    at = play(judge(FOR, FOR, FOR), mirror=True)
     small = tuple(judged.model_copy(update={"informative": False}) for judged in at.debate.judgments)
     step = find_escalation(replace(at.debate, judgments=small), NO_ELAPSED_TIME)
 
@@ -244,7 +228,6 @@ def test_judges_too_small_to_judge_are_not_asked_again() -> None:
 def build_impossible(at: DebateSimulation) -> list[Event]:
     number = at.debate.round
     return [
-        JudgesAdded(round=number, models=("nobody/asked",)),
         MirrorSkipped(round=number + 1, cause="failed", reason="x"),
         build_held(at).model_copy(update={"debate_id": "2" * 12}),
         build_held(at, winner="Nobody"),
@@ -257,7 +240,7 @@ def build_impossible(at: DebateSimulation) -> list[Event]:
     ]
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(9))
 def test_facts_of_a_mirror_that_cannot_be_are_refused(number: int) -> None:
     at = play(judge(FOR, FOR, AGAINST), mirror=True)
     at.add_events(MirrorOpened(round=at.debate.round, debate_id=MIRROR_ID, because="request"))
@@ -267,8 +250,20 @@ def test_facts_of_a_mirror_that_cannot_be_are_refused(number: int) -> None:
 
 
 def test_a_mirror_that_nobody_asked_for_is_refused() -> None:
-    at = simulate(label_positions(build_setup(format="verdict")), judge(FOR)).play_to_round(3)
+    at = play(judge(FOR, FOR, FOR))
     opened = MirrorOpened(round=at.debate.round, debate_id=MIRROR_ID, because="request")
 
-    with pytest.raises(IllegalEvent):
-        at.add_events(opened)
+    with pytest.raises(IllegalEvent, match="nobody wants a mirror"):
+        replay([*at.events[:-2], opened])  # before the verdict and the end
+
+
+def test_a_mirror_is_refused_before_the_judges_are_heard_and_when_it_is_over() -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    skipped = MirrorSkipped(round=at.debate.round, cause="failed", reason="x")
+    last_turn = max(number for number, event in enumerate(at.events) if isinstance(event, Spoke))
+    before = replay(at.events[: last_turn + 1])
+
+    with pytest.raises(IllegalEvent, match="the judges were not heard"):
+        apply(before, skipped.model_copy(update={"round": before.round}))
+    with pytest.raises(IllegalEvent, match="the mirror is over"):
+        at.add_events(skipped, skipped)

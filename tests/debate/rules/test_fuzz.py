@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from server.debate.facts.answers import Lookup, Researched
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.events import (
-    Audited,
     Balloted,
     Event,
     Failed,
@@ -24,7 +23,6 @@ from server.debate.facts.events import (
     RoundOpened,
     Spoke,
     Synthesized,
-    load,
 )
 from server.debate.facts.interventions import (
     Challenged,
@@ -33,16 +31,19 @@ from server.debate.facts.interventions import (
     PositionsRevised,
     Tagged,
     ThresholdChanged,
+    TurnRetracted,
     Untagged,
     WeightsChanged,
 )
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import CALLER
 from server.debate.machine.decide import Ask, Over, Record, Wait, decide, status
+from server.debate.machine.kinds import load
+from server.debate.machine.render import render
 from server.debate.machine.transitions import apply, replay
-from server.debate.prompts.render import render
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.schedule import Slot, open_slots
+from server.debate.seats.referee import Audited
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript, render_verdict
@@ -140,6 +141,8 @@ def check_step(before: Debate, event: Event, after: Debate) -> None:
         assert before.setup == after.setup
     for name in ("rounds", "transcript_events", "handoffs", "research", "ballots", "judgments", "failures"):
         was, now = getattr(before, name), getattr(after, name)
+        if isinstance(event, TurnRetracted):  # takes back the votes that were given with the turn
+            was = tuple(entry for entry in was if entry not in after.superseded)
         assert now[: len(was)] == was
     assert before.verdict in (None, after.verdict)
     assert before.deliverable in (None, after.deliverable)
@@ -167,7 +170,7 @@ def check_promises(debate: Debate) -> None:
     assert once(debate.turns, "seat", "round", "slot_index")
     assert once(debate.judgments, "seat", "slot_index", "round")
     assert once(debate.ballots, "seat", "round")
-    for facts in (debate.round_plans, debate.round_summaries, debate.audits, debate.handoffs):
+    for facts in (debate.round_plans, debate.round_summaries, debate.find_readings(Audited), debate.handoffs):
         assert once(facts, "round")
     assert not debate.setup.max_turns or len(debate.turns) <= debate.max_turns
     assert all(closed.decision for closed in debate.round_summaries if closed.settled)

@@ -8,7 +8,7 @@ from server.debate.facts.events import Concluded
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import find_verdict_warnings
+from server.debate.views.warnings import list_verdict_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -54,20 +54,20 @@ def twice(winner: str | None, margin: int = 2, **fields: Any) -> Readings:
     return render_finding(winner, margin, **fields), render_finding(winner, margin, **fields)
 
 
-NONE, MADE = twice(None), twice(None, common_position="First one, then the other.")
+NONE, MADE = twice(None), twice(None, recommendation="First one, then the other.")
 
 
 class TestVotes:
     def test_a_judge_whose_two_readings_differ_abstains(self) -> None:
-        assert judged((render_finding("A", 3), render_finding("B", 3))).votes == (
+        assert judged((render_finding("A1", 3), render_finding("B1", 3))).votes == (
             Vote(judge="judge 1", winner="", margin=0, abstains=LOST_ORDER),
         )
 
     def test_a_judge_who_finds_for_nobody_in_one_order_only_abstains(self) -> None:
-        assert judged((render_finding("A"), render_finding(None))).votes[0].abstains == LOST_ORDER
+        assert judged((render_finding("A1"), render_finding(None))).votes[0].abstains == LOST_ORDER
 
     def test_the_smaller_margin_of_two_readings_counts(self) -> None:
-        assert judged((render_finding("A", 3), render_finding("A", 1))).votes[0].margin == 1
+        assert judged((render_finding("A1", 3), render_finding("A1", 1))).votes[0].margin == 1
 
     def test_a_finding_for_nobody_is_a_vote_without_a_margin(self) -> None:
         assert judged(twice(None, 3)).votes == (Vote(judge="judge 1", winner="", margin=0),)
@@ -78,29 +78,29 @@ class TestVotes:
 
     def test_a_judge_who_answers_in_one_order_only_abstains(self) -> None:
         lost = ProviderFailure("timeout")
-        for readings in ((render_finding("A"), lost), (lost, render_finding("A"))):
-            found = judged(readings, twice("A"))
+        for readings in ((render_finding("A1"), lost), (lost, render_finding("A1"))):
+            found = judged(readings, twice("A1"))
             assert found.votes[0].abstains == "answered in one of the two orders only"
 
     def test_a_judge_who_is_asked_once_needs_to_answer_once(self) -> None:
-        found = judged(twice("A"), judges={"both_orders": False})
+        found = judged(twice("A1"), judges={"both_orders": False})
         assert found.votes == (Vote(judge="judge 1", winner="Speaker 1", margin=2),)
 
     def test_a_judge_who_gives_no_usable_answer_stays_among_those_asked(self) -> None:
         unclear = ("A or B, I think", "B, perhaps")
-        assert judged(twice("A"), unclear).votes[1].abstains == "gave no usable answer"
-        assert judged(twice("A"), unclear).outcome == "undecided"
-        assert judged(twice("A"), twice("A"), unclear).outcome == "leaning"
+        assert judged(twice("A1"), unclear).votes[1].abstains == "gave no usable answer"
+        assert judged(twice("A1"), unclear).outcome == "leaning"
+        assert judged(twice("A1"), unclear, unclear).outcome == "undecided"
 
     def test_a_judge_who_abstains_takes_no_side_and_stays_among_those_asked(self) -> None:
-        lost = (render_finding("B"), render_finding("C"))
-        assert judged(*[twice("A")] * 2, lost).outcome == "leaning"
-        assert judged(*[twice("A")] * 4, lost).outcome == "decided"
+        lost = (render_finding("B1"), render_finding("C1"))
+        assert judged(twice("A1"), lost).outcome == "leaning"
+        assert judged(*[twice("A1")] * 2, lost).outcome == "decided"
 
     def test_a_model_too_small_to_judge_never_decides(self) -> None:
         def tiny(call: Call) -> ScriptAnswer:
             return (
-                Reply(render_finding("A", 3), build_usage("local"), informative=False)
+                Reply(render_finding("A1", 3), build_usage("local"), informative=False)
                 if call.reading
                 else default_script(call)
             )
@@ -109,13 +109,13 @@ class TestVotes:
         assert at.debate.verdict
         assert at.debate.verdict.outcome == "undecided"
         assert at.debate.verdict.votes[0].abstains == "is too small a model to judge"
-        assert any("embedded model judged" in caution for caution in find_verdict_warnings(at.debate))
+        assert any("embedded model judged" in caution for caution in list_verdict_warnings(at.debate))
 
 
 class TestCaps:
     """What makes a verdict of a unanimous panel no more than leaning."""
 
-    ALL = (twice("A", 3),) * 3
+    ALL = (twice("A1", 3),) * 3
 
     def test_nothing_does_in_a_debate_without_a_weakness(self) -> None:
         assert judged(*self.ALL).outcome == "decided"
@@ -147,12 +147,13 @@ class TestCaps:
         own = [{"name": "Own", "stance": "a", "model": "openai/gpt-4o"}]
         others = [{"name": "Other", "stance": "b", "model": "vendor/debater"}]
         judges = {"judges": {"models": ["openai/gpt-5", "openai/o3", "openai/gpt-4.1", "openai/o1"]}}
-        for winner, outcome in (("A", "leaning"), ("B", "decided")):
+        for winner, is_capped in (("A1", True), ("B1", False)):
             readings: dict[tuple[str, int], ScriptAnswer] = {
                 (f"judge {n}", reading): render_finding(winner, 3) for n in range(1, 5) for reading in (1, 2)
             }
             opened = build_setup(debaters=own + others, options=judges)
-            assert build_verdict(simulate(opened, judge_script(readings)).play().debate).outcome == outcome
+            found = build_verdict(simulate(opened, judge_script(readings)).play().debate)
+            assert ("the model family that argued for it" in " ".join(found.cautions)) == is_capped
 
     @pytest.mark.parametrize(("times", "outcome"), [(1, "decided"), (40, "leaning")])
     def test_a_winner_who_wrote_twice_as_much_as_any_other(self, times: int, outcome: str) -> None:
@@ -174,12 +175,12 @@ class TestCaps:
 class TestWords:
     def test_the_verdict_is_told_by_the_first_judge_who_voted_as_the_panel_did(self) -> None:
         found = judged(
-            (render_finding("A", verdict="A, first."), render_finding("B", verdict="A, second.")),
+            (render_finding("A1", verdict="A, first."), render_finding("B1", verdict="A, second.")),
             (
-                render_finding("B", verdict="B, first.", reasoning="B was right."),
-                render_finding("B", verdict="B, second."),
+                render_finding("B1", verdict="B, first.", reasoning="B was right."),
+                render_finding("B1", verdict="B, second."),
             ),
-            (render_finding("B", verdict="B, third."), render_finding("B", verdict="B, fourth.")),
+            (render_finding("B1", verdict="B, third."), render_finding("B1", verdict="B, fourth.")),
         )
         assert (found.winner, found.verdict, found.reasoning) == ("Speaker 2", "B, first.", "B was right.")
 
@@ -187,27 +188,23 @@ class TestWords:
         assert judged(*[MADE] * 3).verdict == "First one, then the other."
 
     def test_who_votes_for_a_position_dissents_from_one_that_was_made_of_all(self) -> None:
-        found = build_verdict(hold(*[MADE] * 4, twice("A", verdict="It is A.")).debate)
+        found = build_verdict(hold(*[MADE] * 4, twice("A1", verdict="It is A.")).debate)
         assert (found.outcome, found.dissent) == ("synthesis", ["judge 5: It is A."])
 
     def test_where_nobody_won_the_count_tells_it_and_no_judge_does(self) -> None:
-        found = judged(*[twice("B", verdict="It is B.")] * 2, twice("A", verdict="It is A."))
+        found = judged(*[twice("B1", verdict="It is B.")] * 2, twice("A1", verdict="It is A."))
         assert (found.outcome, found.reasoning) == ("contested", "")
-        assert found.verdict == (
-            "No finding: 2 of 3 found for Speaker 2 (stance 2); 1 of 3 found for Speaker 1 (stance 1)."
-        )
+        assert found.verdict == ("2 of 3 found for B1 (stance 2); 1 of 3 found for A1 (stance 1).")
 
     def test_a_judge_who_found_for_none_or_for_one_made_of_the_others_is_counted_as_such(self) -> None:
-        assert judged(twice("A"), NONE, MADE).verdict == (
-            "No finding: 1 of 3 found for Speaker 1 (stance 1); 1 of 3 found for no position; "
-            "1 of 3 found for a position made of the others."
+        assert judged(twice("A1"), NONE, MADE).verdict == (
+            "1 of 3 found for A1 (stance 1); 1 of 3 found for no position; "
+            "1 of 3 found for a position of their own."
         )
 
     def test_without_a_vote_that_counts_the_verdict_says_why(self) -> None:
         found = judged(
-            (render_finding("A"), render_finding("B")), (render_finding("A"), ProviderFailure("timeout"))
+            (render_finding("A1"), render_finding("B1")), (render_finding("A1"), ProviderFailure("timeout"))
         )
         assert found.reasoning == ""
-        assert found.verdict == (
-            f"No finding: judge 1 {LOST_ORDER}; judge 2 answered in one of the two orders only."
-        )
+        assert found.verdict == (f"judge 1 {LOST_ORDER}; judge 2 answered in one of the two orders only.")

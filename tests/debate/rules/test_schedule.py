@@ -29,14 +29,14 @@ class TestSpeaking:
         ("speaking", "asked"), [("together", [3]), ("declared", [1, 1, 1]), ("handoff", [1])]
     )
     def test_any_format_can_be_held_in_any_order(self, speaking: str, asked: list[int]) -> None:
-        for name in ("second_opinion", "verdict", "handoff", "round_robin", "full"):
+        for name in ("advocates", "verdict", "handoff", "round_robin", "full"):
             made = build_setup(format=name, debaters=build_debaters(3), options={"speaking": speaking})
             assert together(simulate(made)) == asked
             assert simulate(made).play().status == "concluded"
 
     @pytest.mark.requirement("C3")
     def test_a_moderator_who_is_asked_for_chooses_who_speaks(self) -> None:
-        for name in ("second_opinion", "verdict", "settle", "handoff", "round_robin", "full"):
+        for name in ("advocates", "verdict", "settle", "handoff", "round_robin", "full"):
             at = simulate(
                 build_setup(format=name, debaters=build_debaters(3), options={"speaking": "moderated"})
             )
@@ -77,9 +77,6 @@ class TestModerator:
         made = build_setup(format=name, options=options)
         assert made.moderator == Moderator(model="scripted", opens=opens, closes=closes)
         assert (made.phases[0].order == "moderated") == opens
-
-    def test_without_one_there_is_none(self) -> None:
-        assert all(build_setup(format=name).moderator is None for name in ("verdict", "full", "handoff"))
 
     def test_its_model_prompt_and_tools_are_its_own(self) -> None:
         asked = {"opens": True, "model": " vendor/m ", "prompt": " Be strict. ", "tools": ["web"]}
@@ -136,13 +133,6 @@ class TestPositions:
         with pytest.raises(InvalidRequestError, match="Bob has no role"):
             build_setup(format=name, debaters=[{"name": "Ada", "role": "engineer"}, {"name": "Bob"}])
 
-    @pytest.mark.parametrize("name", ["second_opinion", "verdict", "handoff", "full"])
-    def test_elsewhere_a_stance_is_needed(self, name: str) -> None:
-        with pytest.raises(InvalidRequestError, match="Ada has no stance"):
-            build_setup(
-                format=name, debaters=[{"name": "Ada", "role": "engineer"}, {"name": "Bob", "stance": "no"}]
-            )
-
     @pytest.mark.parametrize(
         "name", ["Moderator", "Framer", " referee ", "SYNTHESIZER", "judge 1", '"Moderator"']
     )
@@ -182,11 +172,7 @@ class TestLimits:
         ada, bob = made.debaters
         assert (ada.max_turn_tokens, ada.turn_timeout, ada.tools) == (99, 7, ("web",))
         assert (bob.max_turn_tokens, bob.turn_timeout, bob.tools) == (0, 0, ())
-        assert (made.max_turn_tokens, made.turn_timeout) == (2000, 30)
-
-    def test_there_are_no_more_turns_of_a_hand_off_than_rounds_allow(self) -> None:
-        with pytest.raises(InvalidRequestError, match="out of range for handoff: 1 to 100"):
-            build_setup(format="handoff", options={"limits": {"max_turns": 101}})
+        assert (made.max_turn_tokens, made.turn_timeout) == (6 * 180, 30)
 
 
 @pytest.mark.parametrize("name", ["settle", "round_robin"])

@@ -11,7 +11,6 @@ from server.debate.facts.answers import DefaultPlanUsed, HandedOff, HandoffFaile
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.events import (
-    Audited,
     Balloted,
     Concluded,
     Ended,
@@ -23,6 +22,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.machine.transitions import apply
+from server.debate.seats.referee import Audited
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

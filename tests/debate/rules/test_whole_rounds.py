@@ -45,7 +45,7 @@ def turns_by_round(at: DebateSimulation) -> list[int]:
 
 @parametrize_pairwise(
     most={str(most): most for most in range(11, 25)},
-    name={name: name for name in ("second_opinion", "verdict", "settle", "round_robin", "oxford", "full")},
+    name={name: name for name in ("advocates", "verdict", "settle", "round_robin", "oxford", "full")},
     officers={
         "none": {},
         "referee": {"referee": True},

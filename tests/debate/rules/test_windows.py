@@ -25,7 +25,7 @@ from server.debate.rules.windows import (
 )
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import failure_lines, find_setup_warnings
+from server.debate.views.warnings import failure_lines, list_setup_warnings
 from tests.support.simulation import ScriptAnswer, build_setup, default_script, render_finding, simulate
 
 pytestmark = pytest.mark.requirement("N23")
@@ -62,7 +62,6 @@ def test_a_debate_whose_first_prompts_do_not_fit_is_refused_with_window_tokens_a
         windowed()
 
     assert "larger window" in str(refusal.value)
-    assert "options.on_window=warn" in str(refusal.value)
     assert windowed(needed).windows == {"scripted": needed}
     assert windowed(needed).setup.reader is None
     assert windowed(needed - 1).setup.reader is not None  # the document is read in sections
@@ -77,18 +76,12 @@ def test_a_judge_who_cannot_read_it_is_enough_to_refuse() -> None:
         windowed(model="vendor/judge", options={"judges": {"models": ["scripted", "vendor/judge"]}})
 
 
-def test_where_it_is_to_be_sent_all_the_same_the_setup_warns() -> None:
-    warnings = find_setup_warnings(windowed(options={"on_window": "warn"}).setup, 2)
-
-    assert any("Prompts will be cut: scripted reads 2,050 tokens" in warning for warning in warnings)
-
-
 def test_a_talk_that_is_likely_to_outgrow_a_window_is_told_at_the_start() -> None:
     fits, outgrown = windowed(100_000), windowed(10_700)
 
-    assert not any("may not fit" in warning for warning in find_setup_warnings(fits.setup, 2))
+    assert not any("may not fit" in warning for warning in list_setup_warnings(fits.setup, 2))
     assert any(
-        "may not fit: scripted reads 10,700" in warning for warning in find_setup_warnings(outgrown.setup, 2)
+        "may not fit: scripted reads 10,700" in warning for warning in list_setup_warnings(outgrown.setup, 2)
     )
 
 

@@ -5,7 +5,7 @@ from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.interventions.registry import ACTIONS
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
-from server.debate.views.events import build_event_row, build_interventions, build_receipt
+from server.debate.views.events import build_event_row, build_interventions
 from server.debate.views.rounds import build_analysis, build_round
 from tests.support.simulation import (
     DebateSimulation,
@@ -44,10 +44,6 @@ class TestInterventions:
         assert found["log"][0]["seq"] == 2
         assert found["log"][0]["actor"] == "tester"
         assert found["log"][0]["at"] == at.log[1].at
-
-    def test_a_pause_is_in_force_until_it_is_resumed(self) -> None:
-        at = simulate().add_events(Paused(reason="lunch"))
-        assert build_interventions(at.stored())["settings"]["paused"]
 
 
 class TestAnalysis:
@@ -103,12 +99,6 @@ class TestRounds:
 
 
 class TestRecord:
-    def test_the_receipt_is_the_head_of_the_chain(self) -> None:
-        at = play_debate()
-        receipt = build_receipt(at.stored())
-        assert (receipt["debate_id"], receipt["status"]) == ("d-1", "concluded")
-        assert (receipt["entries"], receipt["head"], receipt["at"]) == (13, at.log[-1].hash, at.log[-1].at)
-
     def test_an_event_row_has_the_event_and_its_place_in_the_chain(self) -> None:
         at = simulate().play_to_round(1)
         assert build_event_row(at.debate, at.log[1]) == {

@@ -7,7 +7,7 @@ import pytest
 from server.debate.facts.events import Resumed
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.rules.calls import Call
-from server.debate.views.warnings import describe_failed_models, find_verdict_warnings
+from server.debate.views.warnings import describe_failed_models, list_verdict_warnings
 from tests.support import simulation
 from tests.support.simulation import DebateSimulation, ProviderFailure, ScriptAnswer, build_setup, simulate
 
@@ -31,7 +31,7 @@ def build_debate_setup(debaters: int, models: list[str], **options: Any) -> Any:
 
 
 def fallback_warnings(at: DebateSimulation) -> list[str]:
-    return [line for line in find_verdict_warnings(at.play().debate) if "answered for" in line]
+    return [line for line in list_verdict_warnings(at.play().debate) if "answered for" in line]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,13 @@ def test_models_are_counted_by_the_names_they_were_asked_by(
     assert describe_failed_models(simulate(opened, script).play_on().debate) == said
 
 
-def test_the_verdict_says_who_answered_for_whom_and_from_when_on() -> None:
+@pytest.mark.parametrize("round_number", [2, 3])
+def test_the_verdict_says_who_answered_for_whom_and_from_when_on(round_number: int) -> None:
     def script(call: Call) -> ScriptAnswer:
-        return DOWN if call.model == "b/two" and call.round == 2 else answer(call)
+        return DOWN if call.model == "b/two" and call.round == round_number else answer(call)
 
     at = simulate(build_debate_setup(2, ["a/one", "b/two"], fallback_models=["d/four"]), script)
-    assert fallback_warnings(at) == ["d/four answered for Speaker 2 (b/two) from round 2 on."]
+    assert fallback_warnings(at) == [f"d/four answered for Speaker 2 (b/two) from round {round_number} on."]
 
 
 def test_nobody_answers_for_a_seat_whose_model_has_a_longer_name() -> None:

@@ -14,16 +14,16 @@ from server.debate.commands.setup.ballots import add_meter
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import WRITTEN
+from server.debate.machine.interpret import interpret
 from server.debate.machine.transitions import replay
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.compare import build_comparison
 from server.debate.views.state import status_reason
 from server.engine.database.summaries import build_search_text
 from server.web.record import build_debate
-from storage.contract.streams import Entry
+from storage.streams import Entry
 from tests.support.hollow_debates import DOCUMENTS, NAMES
 from tests.support.simulation import (
     DebateSimulation,
@@ -39,16 +39,15 @@ pytestmark = pytest.mark.requirement("C17")
 CALLER = {"models": ["m0/x", "caller", "m2/x"], "visibility": {}}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "sure": ("converged", {"stop": "on"}),
-    "unmoved": ("converged", {"stop": "report", "percent": 70}),
-    "measured": ("measured", {"stop": "report", "percent": 80, "meter": "embedder/x"}),
-    "skipped": ("talk_skipped", {"skip_if_agreed": True, "percent": 97}),
+    "unmoved": ("converged", {"stop": "on", "percent": 70}),
+    "measured": ("measured", {"stop": "on", "percent": 80, "meter": "embedder/x"}),
     "voted": ("concluded", {"phases": ["opening", "voting"]}),
-    "moved": ("concluded", {"format": "oxford", "visibility": {"hide_from_client": ["judge 1"]}}),
+    "moved": ("concluded", {"format": "oxford", "visibility": {"hide_from_client": ["voter 1"]}}),
     "no ballot": ("failed", {"wrong": "ballot", "phases": ["opening", "voting"]}),
     "no message": ("failed", {"wrong": "message", "phases": ["cross_examination", "voting"]}),
     "paused": ("paused", {"wrong": "ballots", "phases": ["opening", "voting"], "pause_when": ["failure"]}),
-    "no hand-off": ("handoff_failed", {"wrong": "argument", "format": "handoff", "handoff": "text"}),
-    "caller": ("converged", {**CALLER, "stop": "report", "percent": 70}),
+    "no hand-off": ("handoff_failed", {"wrong": "argument", "format": "handoff"}),
+    "caller": ("converged", {**CALLER, "stop": "on", "percent": 70}),
     "caller's rivals fail": ("failed", {**CALLER, "wrong": "ballot"}),
     "caller, and a verdict": ("concluded", {**CALLER, "baseline": True, "percent": 70}),
 }
@@ -62,7 +61,7 @@ WRONG: dict[str, Callable[[str, int], Any]] = {
 
 
 def play(word: str, share: int, wrong: str = "", **asked: Any) -> DebateSimulation:
-    """A debate in which Ada, or judge 1, says `word`, and holds her position that likely in private."""
+    """A debate in which Ada, or voter 1, says `word`, and holds her position that likely in private."""
     hidden, tried = asked.get("visibility", {}).get("hide_from_client", ["Ada"])[0], set[tuple[str, str]]()
 
     def say(task: str, usual: Callable[[Call, str], Any]) -> Callable[[Call], Any]:
@@ -76,7 +75,7 @@ def play(word: str, share: int, wrong: str = "", **asked: Any) -> DebateSimulati
         return answer
 
     def vote(call: Call, said: str) -> dict[str, Any]:
-        first = "B" if call.seat.startswith("judge") and call.round == 1 else "A"
+        first = "B" if call.seat.startswith("voter") and call.round == 1 else "A"
         belief = (97 if said == "horse" else share) - 10 * call.round * bool(meter)  # it moves
         beliefs = {first: belief, "none": 100 - belief}
         ballot = {"position": f"A {said}.", "beliefs": beliefs, "would_check": said}

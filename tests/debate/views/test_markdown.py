@@ -8,15 +8,16 @@ from server.debate.facts.events import Paused
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.setup.seats import CALLER
-from server.debate.facts.text import format_heading, shorten_to_bytes
+from server.debate.facts.text import format_heading
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.views.markdown import (
+    format_report,
     render_transcript,
     render_verdict,
 )
 from server.debate.views.state import cost_line, sum_usage
-from server.debate.views.verdict import build_verdict
+from server.debate.views.verdict import build_report, build_verdict
 from server.engine.database.summaries import build_search_text
 from tests.support.simulation import (
     LINE_BREAKS,
@@ -40,18 +41,22 @@ PANEL = ["mistral/large", "groq/llama", "xai/grok"]
 
 PARTS = [
     f'# "{QUESTION}"\n- **Proponent**: "for"\n- **Opponent**: "against"\n',
-    "\nFormat second_opinion, opened 2026-12-01T10:00:01.000Z.\n",
+    "\nFormat advocates, opened 2026-12-01T10:00:01.000Z.\n",
     "\n## Round 1: opening\n\n### Note to everybody\n\n> Mind the costs.\n",
     '\n### Opponent ("against")\n\n[Opponent 1.1]\n> Opponent in 1.\n',
     '\n## Round 2: rebuttal\n\n### Opponent ("against")\n\n[Opponent 2.1]\n> Opponent in 2.\n',
     "\n## Round 3: verdict\n\n### judge 1, reading 1: for Proponent, margin 2\n\n> It is not worth it.\n",
-    f'\n## Verdict: Leaning: "for" (Proponent)\n\n**Question**: "{QUESTION}"\n\n> It is not worth it.\n',
+    f'\n## Verdict: Leaning (1 of 1 judge, 1 family)\n\n**Question**: "{QUESTION}"\n\n',
+    '**Leaning (1 of 1 judge, 1 family)**: "for: It is not worth it."\n**Because**: "Costs were never answered."\n',
+    "**How sure**: 1 of 1 judge for Proponent's position, of one model family (scripted): its models err alike. Not ",
+    "**Keep in mind**: One model argued every side (scripted): count it as one voice.\n",
+    "**Cost**: 6 calls, 600 tokens in (360 cached), 120 out, $0.006.\n",
+    '\n**Everybody\'s words**\n- judge 1, for Proponent: "It is not worth it."\n',
     "\n**Votes**\n- judge 1 (scripted): Proponent, margin 2 of 3\n- ahead: Proponent\n",
     "- counted: 1 asked, 1 voted, 0 abstained, 0 failed; support 1 of the weight, against 0; 1.0 independent voices\n",
-    "\n**Keep in mind**\n- One model argued every side (scripted): count it as one voice.\n",
     '\n**Positions**\n- Proponent (scripted): "for"\n- Opponent (scripted): "against"\n',
-    "\n2 rounds of talk, 4 turns. The talk ended: the last round was held. ",
-    "6 calls, 600 tokens in (360 cached), 120 out, $0.006. Effort quick: no private ballots, 1 judge (scripted). ",
+    "\nOutcome: leaning. 2 rounds of talk, 4 turns. The talk ended: the last round was held. ",
+    "Effort quick: no private ballots, 1 judge (scripted). ",
     "; effort=standard also asks what they hold in private.\n",
 ]
 """What a transcript consists of, in this order."""
@@ -126,13 +131,13 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("findings", "head"),
         [
-            ([render_finding("A")] * 3, 'Decided: "for" (Proponent)'),
-            ([render_finding("B")], 'Leaning: "against" (Opponent)'),
-            ([render_finding("A"), render_finding("B")], "Contested: no side prevailed"),
-            ([render_finding(None)], "Undecided"),
+            ([render_finding("A")] * 3, "Agreed (3 of 3 judges, 3 families)"),
+            ([render_finding("B")], "Leaning (1 of 1 judge, 1 family)"),
+            ([render_finding("A"), render_finding("B")], "Divided"),
+            ([render_finding(None)], "Open"),
             (
-                [render_finding(None, common_position="Half, then the rest.")] * 2,
-                'Synthesis: "Half, then the rest."',
+                [render_finding(None, recommendation="Half, then the rest.")] * 2,
+                "None of the positions (2 of 2 judges)",
             ),
         ],
     )
@@ -154,9 +159,9 @@ class TestVerdict:
             "Never heard: Speaker 3. Nobody argued their side.",
             "Each judge read once: an order of reading could have decided.",
         ]
-        [head] = headings(render_verdict(at.debate))
-        assert head == f'## Verdict: Leaning: "stance 1" (Speaker 1). {" ".join(caps)}'
-        assert f"**Keep in mind**\n- {caps[0]}\n- {caps[1]}\n" in render_verdict(at.debate)
+        assert build_verdict(at.debate).headline.endswith(f'It is not worth it." {" ".join(caps)}')
+        kept = [f"**Keep in mind**: {cap}\n" for cap in caps]
+        assert "".join(kept) in format_report(build_report(at.debate))
         assert build_verdict(at.debate).cautions[:2] == caps
         assert sum("Never heard" in caution for caution in build_verdict(at.debate).cautions) == 1
 
@@ -174,7 +179,7 @@ class TestVerdict:
         text = render_verdict(simulate(opened, script).play_on().debate)
         assert '\n**Dissent**\n- judge 4: "B, really."\n' in text
         assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 3 times)\n" in text
-        assert "\n- 3 answers failed; see failures.\n" in text
+        assert "**Keep in mind**: 2 answers failed; see failures.\n" in text
 
 
 class TestCost:
@@ -183,11 +188,11 @@ class TestCost:
         [
             ([], "No calls yet."),
             ([""], "1 call, 100 tokens in (60 cached), 20 out, price unknown."),
-            (["0.5"], "1 call, 100 tokens in (60 cached), 20 out, $0.5."),
-            (["0"], "1 call, 100 tokens in (60 cached), 20 out, $0."),
+            (["0.5"], "1 call, 100 tokens in (60 cached), 20 out, $0.50."),
+            (["0"], "1 call, 100 tokens in (60 cached), 20 out."),
             (
                 ["0.1", "", "0.2"],
-                "3 calls, 300 tokens in (180 cached), 60 out, $0.3 and 1 call of unknown price.",
+                "3 calls, 300 tokens in (180 cached), 60 out, $0.30 and 1 call of unknown price.",
             ),
             ([""] * 20, "20 calls, 2,000 tokens in (1,200 cached), 400 out, price unknown."),
         ],
@@ -251,7 +256,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
         *talk[1],
         "## Round 3: verdict",
         *["### judge"] * 4,
-        "## Verdict: Leaning:",
+        "## Verdict: Leaning (",
     ]
     found = [line for line in transcript(at).splitlines() if poses(line)]
     assert len(found) == len(ours)
@@ -270,16 +275,6 @@ def test_the_reason_of_a_pause_is_no_heading(reason: str) -> None:
 class TestPieces:
     def test_a_heading_is_one_line(self) -> None:
         assert format_heading(" So\n is\u2028it ") == "So is it"
-
-    def test_a_long_heading_is_shortened(self) -> None:
-        assert format_heading("x" * 200) == "x" * 200
-        assert format_heading("x" * 201) == "x" * 199 + "…"
-
-    def test_a_text_is_shortened_only_where_it_is_too_long(self) -> None:
-        assert shorten_to_bytes("12345", 5) == "12345"
-        assert shorten_to_bytes("123456", 5) == "12…"
-        assert shorten_to_bytes("猫" * 3, 8) == "猫…"
-        assert shorten_to_bytes("1 3456", 5) == "1…"
 
 
 def test_a_search_finds_a_debate_by_everything_said_in_it() -> None:

@@ -13,7 +13,7 @@ from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.setup.opened import Opened
 from server.debate.replies.extract import build_failure
 from server.debate.rules.calls import Call
-from server.debate.state.labels import locate_labels, name_sides, side_labels
+from server.debate.state.labels import locate_labels, name_sides, order_sides, side_labels
 from server.debate.views.catalog import ALL_VIEWS, View, ViewSource
 from server.debate.views.markdown import render_moderation, render_transcript
 from server.debate.views.names import MODEL_TEXTS, name_debate, name_event
@@ -32,11 +32,11 @@ from tests.support.simulation import (
 pytestmark = pytest.mark.requirement("C21")
 
 NAMES = ("Ada", "Ben", "Cleo")
-SHOWN = [view for view in ALL_VIEWS if view.name not in ("events", "prompt", "family")]
+SHOWN = [view for view in ALL_VIEWS if view.name not in ("events", "prompt", "prompts", "family")]
 LEADING = {"moderator": {"opens": True, "closes": True}, "referee": True, "synthesizer": True}
 
 
-def open_with_code_words(**asked: Any) -> Opened:
+def open_with_labels(**asked: Any) -> Opened:
     debaters = [{"name": name, "stance": f"stance of {name}"} for name in NAMES]
     return open_debate(build_request(debaters=debaters, **asked), models=["scripted"], seed=7)
 
@@ -54,7 +54,7 @@ def say(setup: Opened, reading: int = 1) -> str:
         f"{form.format(written)}={name}."
         for form in forms
         for label, name in zip(labels, NAMES, strict=True)
-        for written in (label, label.upper(), label.lower())
+        for written in (label, label.lower())
     )
 
 
@@ -75,7 +75,7 @@ def everybody_uses_labels(setup: Opened) -> Any:
                 "status": "SETTLED" if call.round == 2 else "CONTINUE",
                 "decision": text,
             },
-            "judgment": json.loads(render_finding(None, reasoning=text, verdict=text, common_position=text)),
+            "judgment": json.loads(render_finding(None, reasoning=text, verdict=text, recommendation=text)),
         }
         if call.seat == "judge 4":
             answers["judgment"]["winner"] = dict(zip(NAMES, find_labels(setup, call.reading), strict=True))[
@@ -89,7 +89,7 @@ def everybody_uses_labels(setup: Opened) -> Any:
 
 
 def hold(**asked: Any) -> DebateSimulation:
-    setup = open_with_code_words(**asked)
+    setup = open_with_labels(**asked)
     return simulate(setup, everybody_uses_labels(setup)).play()
 
 
@@ -159,22 +159,18 @@ def test_what_people_read_decides_nothing_and_is_read_again_without_change() -> 
     for at in HELD.values():
         named = name_debate(at.debate)
         assert named == name_debate(named)
-        assert (named.version, named.setup, named.verdict) == (
-            at.debate.version,
-            at.debate.setup,
-            at.debate.verdict,
-        )
+        assert (named.version, named.setup) == (at.debate.version, at.debate.setup)
 
 
 def test_the_words_of_people_are_left_as_they_are() -> None:
-    setup = open_with_code_words()
+    setup = open_with_labels()
     at = simulate(setup).add_events(NoteAdded(text=say(setup)), Challenged(text=say(setup)))
     at.play_to_round(1)
     assert render_transcript(at.debate, at.log).count(say(setup)) == 2
 
 
 def test_a_failure_of_a_second_reading_is_named_by_the_labels_of_that_reading() -> None:
-    at = simulate(open_with_code_words(options={"judges": {"count": 1}}))
+    at = simulate(open_with_labels(options={"judges": {"count": 1}}))
     at.play_to_round(3)
     [second] = [call for call in at.pending_calls() if call.reading == 2]
     failure = build_failure(second, "unreadable", say(at.debate.setup, 2), build_usage())
@@ -182,7 +178,7 @@ def test_a_failure_of_a_second_reading_is_named_by_the_labels_of_that_reading() 
 
 
 def test_what_a_model_looked_up_is_shown_with_names_and_what_was_found_as_it_is() -> None:
-    at = simulate(open_with_code_words()).play_to_round(1)
+    at = simulate(open_with_labels()).play_to_round(1)
     label = at.debate.setup.labels[0]
     lookup = Lookup(tool="web/search", arguments=f'{{"q": "{label}"}}', result=f"{label} is a tree")
     event = Researched(seat="Ada", round=1, seen=1, lookups=(lookup,))
@@ -192,7 +188,7 @@ def test_what_a_model_looked_up_is_shown_with_names_and_what_was_found_as_it_is(
 
 class TestDeliverables:
     def deliver(self, schema: dict[str, Any], value: Any) -> Any:
-        setup = open_with_code_words(format="round_robin", options={"output_schema": schema})
+        setup = open_with_labels(format="round_robin", options={"output_schema": schema})
         at = simulate(
             setup, lambda call: json.dumps(value(setup)) if call.task == "deliverable" else "x"
         ).play()
@@ -208,10 +204,39 @@ class TestDeliverables:
         assert "Ada" not in shown["who"][1]
 
     def test_a_result_keeps_its_labels_where_its_schema_has_no_room_for_names(self) -> None:
-        schema = {"type": "object", "properties": {"who": {"type": "string", "minLength": 6}}}
-        assert self.deliver(schema, lambda setup: {"who": setup.labels[1]})["who"] not in NAMES
-        del schema["properties"]["who"]["minLength"]  # type: ignore[index]
-        assert self.deliver(schema, lambda setup: {"who": setup.labels[1]})["who"] == "Ben"
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {"who": {"type": "string", "maxLength": 13}},
+        }
+        assert (
+            self.deliver(schema, lambda setup: {"who": f"{setup.labels[2]} wins, yes"})["who"]
+            != "Cleo wins, yes"
+        )
+        del schema["properties"]["who"]["maxLength"]
+        assert (
+            self.deliver(schema, lambda setup: {"who": f"{setup.labels[2]} wins, yes"})["who"]
+            == "Cleo wins, yes"
+        )
+
+    def test_where_a_schema_has_names_for_values_the_model_reads_and_writes_labels(self) -> None:
+        properties = {
+            "winner": {"anyOf": [{"enum": ["Ada", "Ben"]}, {"type": "null"}]},
+            "Cleo": {"type": "object", "properties": {"by": {}, "votes": {}}},
+        }
+        schema = {"type": "object", "properties": properties, "required": ["winner", "Cleo"]}
+        shown = self.deliver(
+            schema,
+            lambda setup: {
+                "winner": setup.labels[1],
+                setup.labels[2]: {"by": [setup.labels[0]], "votes": 2},
+            },
+        )
+        assert shown == {"winner": "Ben", "Cleo": {"by": ["Ada"], "votes": 2}}
+        at = simulate(open_with_labels(format="round_robin", options={"output_schema": schema})).play()
+        asked = next(prompt for call, prompt in at.calls_made if call.task == "deliverable")
+        assert asked.schema
+        assert asked.schema["properties"]["winner"]["anyOf"][0] == {"enum": [*at.debate.setup.labels[:2]]}
+        assert not [name for name in NAMES if f'"{name}"' in str(asked)]
 
 
 def test_an_entry_that_is_named_is_still_the_entry_it_was() -> None:
@@ -226,11 +251,11 @@ def test_an_entry_that_is_named_is_still_the_entry_it_was() -> None:
 
 
 def test_a_page_is_told_where_names_stand_in_place_of_labels() -> None:
-    debate = simulate(open_with_code_words()).debate
+    debate = simulate(open_with_labels()).debate
     label = side_labels(debate, 1)["Ben"]
     text = f"I answer {label}: no, {label}."
 
-    places = locate_labels(debate, text)
+    places = list(locate_labels(text, order_sides(debate)))
 
     assert [(text[start:end], name) for start, end, name in places] == [(label, "Ben"), (label, "Ben")]
     assert name_sides(debate, text) == "I answer Ben: no, Ben."

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.debate.facts.answers import Usage
+from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.awaited import awaited_seats
-from server.debate.views.state import build_state, origin_line, sum_usage
+from server.debate.views.state import build_state, cost_line, describe_costs, origin_line, sum_usage
 from server.debate.views.state import build_usage as build_usage_view
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines
@@ -21,6 +23,7 @@ from tests.support.simulation import (
     build_debaters,
     build_setup,
     build_usage,
+    render_finding,
     simulate,
 )
 
@@ -36,6 +39,7 @@ class TestUsage:
             "input_tokens": 400,
             "cached_tokens": 240,
             "output_tokens": 80,
+            "thinking_tokens": 0,
             "cost_usd": "1000000.3000000001",
             "calls_of_unknown_cost": 0,
             "reused": 0,
@@ -62,6 +66,34 @@ class TestUsage:
         assert int(Decimal(total) * 10**12) == sum(int(cost * 10**12) for cost in costs)
         assert "E" not in total
 
+    @pytest.mark.requirement("N10")
+    def test_its_line_has_three_figures_of_dollars_and_nothing_that_is_zero(self) -> None:
+        paid = [
+            Usage(model="m", input_tokens=900, output_tokens=300, thinking_tokens=40, cost_usd=cost)
+            for cost in ("0.00246", "0.00984")
+        ]
+        assert cost_line(sum_usage(paid), 41.2) == (
+            "2 calls, 1,800 tokens in, 600 out (80 thinking), 41 s, $0.0123."
+        )
+        assert cost_line(sum_usage([Usage(model="local", cost_usd="0")])) == "1 call."
+        unpriced = sum_usage([Usage(model="m", input_tokens=9, output_tokens=1)])
+        assert cost_line(unpriced, 7_300) == "1 call, 9 tokens in, 1 out, 2 h, price unknown."
+        partly = sum_usage([*paid[:1], Usage(model="m", input_tokens=9)])
+        assert cost_line(partly, 300).endswith(", 5 min, $0.00246 and 1 call of unknown price.")
+
+    @pytest.mark.requirement("N10")
+    def test_calls_that_were_made_at_once_take_the_time_of_the_longest(self) -> None:
+        def script(call: Call) -> ScriptAnswer:
+            seconds = {"Proponent": 3, "Opponent": 5}.get(call.seat, 2)
+            usage = build_usage().model_copy(update={"milliseconds": 1000 * seconds})
+            return Reply(render_finding("A") if call.reading else "x", usage)
+
+        at = simulate(build_setup(), script).play()
+        rounds = len({fact.seen for fact in at.debate.turns})
+        readings = len({fact.seen for fact in at.debate.judgments})
+        assert (rounds, readings) == (2, 1)
+        assert ", 12 s" in describe_costs(at.debate)[0]
+
     def test_it_can_be_told_by_model(self) -> None:
         at = simulate(build_setup(["a/x", "b/y"])).play()
         used = build_usage_view(at.debate)
@@ -86,7 +118,14 @@ class TestFailures:
         ]
 
     def test_the_verdict_warns_of_them(self) -> None:
-        assert "5 answers failed; see failures." in build_verdict(self.failing().debate).cautions
+        assert "3 answers failed; see failures." in build_verdict(self.failing().debate).cautions
+
+    def test_it_warns_of_none_that_came_in_the_end(self) -> None:
+        def script(call: Call) -> ScriptAnswer:
+            return "" if (call.seat, call.attempt) == ("Speaker 2", 1) else plainly(call)
+
+        played = simulate(build_setup(debaters=build_debaters(4)), script).play_on()
+        assert not any("failed" in caution for caution in build_verdict(played.debate).cautions)
 
 
 def debater_row(**fields: object) -> dict[str, object]:
@@ -112,7 +151,7 @@ class TestState:
         assert build_state(at.stored()) == {
             "debate_id": "d-1",
             "question": QUESTION,
-            "format": "second_opinion",
+            "format": "advocates",
             "status": "concluded",
             "reason": "max_rounds",
             "phase": "verdict",

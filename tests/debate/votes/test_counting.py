@@ -17,6 +17,7 @@ from server.debate.votes.counting import (
     count_voices,
     count_votes,
 )
+from server.debate.votes.families import family
 from server.debate.votes.voting import SYNTHESIS
 
 pytestmark = pytest.mark.requirement("N2")
@@ -29,7 +30,16 @@ MODELS = (
     "gemini/pro",
     "deepseek/chat",
 )
-OTHER_MODELS = ("openai/gpt-5", "anthropic/claude", "mistral/large", "gemini/pro", "deepseek/chat")
+OTHER_MODELS = (
+    "openai/gpt-5",
+    "anthropic/claude",
+    "mistral/large",
+    "gemini/pro",
+    "deepseek/chat",
+    "cohere/command",
+    "qwen/max",
+    "meta/llama",
+)
 RANKS = {"decided": 2, "synthesis": 2, "leaning": 1, "contested": 0, "undecided": 0}
 
 VOTES = st.sampled_from(("Ada", "Ada", "Ben", "Cleo", ""))
@@ -59,24 +69,29 @@ def count(votes: str, margins: str = "", models: tuple[str, ...] = OTHER_MODELS)
     [
         ("a", "3", "leaning", "a"),  # P = sigmoid(1.10) = .75
         ("a", "1", "leaning", "a"),
-        ("a", "0", "undecided", "a"),
+        ("a", "0", "leaning", "a"),  # a low margin lowers a label, and never empties it
         ("-", "0", "undecided", ""),
         ("aa", "22", "decided", "a"),  # P = sigmoid(1.10 * 4/3) = .81
         ("aa", "21", "leaning", "a"),
-        ("aa", "00", "undecided", "a"),
-        ("a-", "30", "undecided", "a"),  # half voted, which is not more than half
+        ("aa", "00", "leaning", "a"),
+        ("a-", "30", "leaning", "a"),  # silence is against nobody
         ("ab", "33", "contested", ""),
         ("--", "00", "undecided", ""),
         ("aaa", "222", "decided", "a"),  # P = sigmoid(1.10 * 1.5) = .84
         ("aaa", "221", "leaning", "a"),
-        ("aa-", "330", "leaning", "a"),  # exactly 2/3, which is not more
+        ("aa-", "330", "decided", "a"),
         ("aab", "333", "contested", "a"),  # P = sigmoid(1.10 * 1/3) = .59
         ("ab-", "330", "contested", ""),
         ("a--", "300", "undecided", "a"),
         ("abc", "333", "contested", ""),
         ("aaaaa", "22222", "decided", "a"),  # P = sigmoid(1.10 * 5/3) = .86
         ("aaaa-", "22220", "decided", "a"),  # 4/5, P = sigmoid(1.10 * 1.6) = .85
-        ("aaa--", "33300", "leaning", "a"),
+        ("aaa--", "33300", "decided", "a"),
+        ("aa--", "3300", "leaning", "a"),  # exactly half, which is not more
+        ("aaab", "3333", "leaning", "a"),  # P = sigmoid(1.10 * (1.5 - 1)) = .63
+        ("aaaabb", "333333", "contested", "a"),  # P = sigmoid(1.10 * (1.6 - 4/3)) = .57
+        ("ab---", "33000", "undecided", ""),  # fewer than half found anything
+        ("aabbb---", "33333000", "contested", "b"),
         ("aaaab", "33333", "leaning", "a"),  # 1/5 against, which is more than a tenth; P = .66
         ("aaabb", "33333", "contested", "a"),  # P = sigmoid(1.10 * (1.5 - 4/3)) = .55
         ("aab--", "33300", "contested", "a"),
@@ -114,13 +129,13 @@ def test_judges_of_one_family_are_more_than_one_voice_and_less_than_of_several()
     assert count("aaa", models=("openai/gpt-5",) * 3).voices < one_family.voices < count("aaa").voices
 
 
-def test_two_thirds_of_the_weight_are_not_more_than_two_thirds_whatever_the_weights() -> None:
+def test_half_of_the_weight_is_not_more_than_half_whatever_the_weights() -> None:
     for hundredths in range(1, 300):
         seats = [
             Seat(f"judge {n}", OTHER_MODELS[n], side, weight=Fraction(hundredths, 100))
-            for n, side in enumerate(("a", "a", ""))
+            for n, side in enumerate(("a", "a", "", ""))
         ]
-        assert count_votes(seats).outcome != "decided"
+        assert count_votes(seats).outcome == "leaning"
 
 
 @pytest.mark.parametrize(("against", "outcome"), [(Fraction(1), "decided"), (Fraction(101, 100), "leaning")])
@@ -145,10 +160,34 @@ def test_a_vote_without_weight_is_none() -> None:
     ) == Count("undecided")
 
 
-def test_a_position_made_of_the_others_is_found_by_the_bands_of_a_winner() -> None:
-    judges = [Seat(f"judge {n}", model, SYNTHESIS) for n, model in enumerate(OTHER_MODELS[:3])]
-    assert count_votes(judges).outcome == "synthesis"
-    assert count_votes([*judges[:1], Seat("x", "v/x", "a"), Seat("y", "v/y", "")]).outcome == "contested"
+@pytest.mark.parametrize(
+    ("votes", "outcome", "ahead"),
+    [
+        ("ss-", "synthesis", SYNTHESIS),
+        ("sa-", "undecided", "a"),  # a third for a, and nobody against
+        ("as", "leaning", "a"),  # who finds for neither opposes nobody
+        ("aas", "decided", "a"),
+        ("ssa", "synthesis", SYNTHESIS),
+        ("sss--aab", "contested", "a"),  # three of six votes are not more than half
+        ("s--", "undecided", ""),
+    ],
+)
+def test_who_finds_for_neither_opposes_nobody_and_most_of_them_make_a_synthesis(
+    votes: str, outcome: str, ahead: str
+) -> None:
+    sides = {"s": SYNTHESIS, "-": ""}
+    judges = [
+        Seat(f"judge {n}", model, sides.get(vote, vote), margin=3 if vote == "a" else 0)
+        for n, (vote, model) in enumerate(zip(votes, OTHER_MODELS, strict=False))
+    ]
+    found = count_votes(judges)
+    assert (found.outcome, found.ahead) == (outcome, ahead)
+
+
+def test_judges_of_one_family_do_not_decide_whatever_their_models_or_resellers() -> None:
+    models = ("openai/gpt-5", "openrouter/openai/gpt-4o", "azure/o3")
+    judges = [Seat(f"judge {n}", model, "a", 3, family="openai") for n, model in enumerate(models)]
+    assert count_votes(judges).outcome == "leaning"
 
 
 def test_a_threshold_that_is_not_reached_leaves_no_winner() -> None:
@@ -220,7 +259,8 @@ def test_what_is_decided_meets_every_published_condition(models: list[str], last
     ]
     found = count_votes(panel)
     is_opposed = last == "Ben" and len(models) < 10
-    is_enough = 3 * (len(models) - 1) > 2 * len(models)
+    families = {family(model) for model in models[:-1]}
+    is_enough = 2 * (len(models) - 1) > len(models) and len(families) > 1
     is_decided = is_enough and not is_opposed and found.probability >= 0.8
     assert (found.outcome == "decided") == is_decided
 

@@ -7,7 +7,7 @@ import pytest
 from server.debate.votes.skills import (
     NOTHING,
     Knowledge,
-    Missed,
+    PairErrors,
     Tally,
     compute_correlation,
     compute_phi,
@@ -77,38 +77,38 @@ def test_a_seed_draws_the_same_in_every_release() -> None:
 
 
 def test_the_correlation_of_errors_needs_errors_that_differ() -> None:
-    assert compute_phi(Missed(10, 0, 5, 0)) is None
-    assert compute_phi(Missed(10, 5, 5, 5)) == 1
-    assert compute_phi(Missed(10, 5, 5, 0)) == -1
+    assert compute_phi(PairErrors(10, 0, 5, 0)) is None
+    assert compute_phi(PairErrors(10, 5, 5, 5)) == 1
+    assert compute_phi(PairErrors(10, 5, 5, 0)) == -1
 
 
 def test_where_nothing_is_known_of_two_models_their_families_tell() -> None:
     assert compare(NOTHING, "acme/a", "acme/a") == 0.9
     assert compare(NOTHING, "acme/a", "acme/b") == 0.7
     assert compare(NOTHING, "acme/a", "beta/a") == 0.5
-    never = Knowledge(pairs={("acme/a", "beta/a"): Missed(100, 0, 50, 0)})
+    never = Knowledge(pairs={("acme/a", "beta/a"): PairErrors(100, 0, 50, 0)})
     assert compare(never, "acme/a", "beta/a") == 0.5
 
 
 def test_what_families_have_in_common_is_learned_from_the_pairs_of_the_ledger() -> None:
-    across = {(f"acme/{number}", f"beta/{number}"): Missed(100, *APART) for number in range(20)}
-    within = {("acme/0", f"acme/{number}"): Missed(100, *ALIKE) for number in range(1, 20)}
+    across = {(f"acme/{number}", f"beta/{number}"): PairErrors(100, *APART) for number in range(20)}
+    within = {("acme/0", f"acme/{number}"): PairErrors(100, *ALIKE) for number in range(1, 20)}
     known = Knowledge(pairs={**across, **within})
     assert compare(known, "gamma/a", "delta/a") == pytest.approx(40 * 0.5 / 2040)
     assert compare(known, "gamma/a", "gamma/b") == pytest.approx((40 * 0.7 + 1900) / 1940)
-    few = Knowledge(pairs={("acme/0", "beta/0"): Missed(10, 5, 5, 0)})
+    few = Knowledge(pairs={("acme/0", "beta/0"): PairErrors(10, 5, 5, 0)})
     assert compare(few, "gamma/a", "delta/a") == pytest.approx((40 * 0.5 - 10) / 50)
     assert compare(few, "gamma/a", "gamma/b") == 0.7
 
 
 def test_two_models_are_taken_for_as_their_families_are_until_many_items_tell_otherwise() -> None:
     across = {
-        (f"acme/{number}", f"beta/{number}"): Missed(10_000, *(100 * one for one in APART))
+        (f"acme/{number}", f"beta/{number}"): PairErrors(10_000, *(100 * one for one in APART))
         for number in range(9)
     }
     for items, share in ((0, 0.0), (120, 0.5), (12_000, 100 / 101)):
         half = items // 2
-        pair = {("acme/x", "beta/x"): Missed(items, half, half, half)} if items else {}
+        pair = {("acme/x", "beta/x"): PairErrors(items, half, half, half)} if items else {}
         known = Knowledge(pairs={**across, **pair})
         usual = compare(known, "gamma/a", "delta/a")
         found = compare(known, "beta/x", "acme/x")

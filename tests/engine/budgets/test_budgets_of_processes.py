@@ -97,27 +97,3 @@ async def test_a_killed_process_takes_what_was_on_its_way_and_nothing_more(
     made_by_others = [made for made in gate.calls if made.pid != killed.process.pid]
     assert len(made_by_others) == DAILY_CALLS
     assert len(gate.calls) == DAILY_CALLS + on_their_way
-
-
-async def test_a_debate_stepped_by_two_processes_keeps_to_its_budget(database: str) -> None:
-    options = {"limits": {"max_calls": 6}, "judges": {"both_orders": False}}
-    async with open_call_gate() as gate, AsyncExitStack() as opened:
-        servers = await open_servers(opened, database, gate, 2)
-        (_, one), (_, two) = servers
-        asked = {"question": "Ship it?", "format": "verdict", "max_rounds": 5, "wait_seconds": 0}
-        started = await call(one, "start_debate", **asked, options=options)
-        gate.release.set()
-        async with anyio.create_task_group() as tasks:
-            for client in (one, two, one, two):
-                tasks.start_soon(step_to_end, client, started["debate_id"])
-
-    assert len(gate.calls) <= 6
-    assert gate.repeated_call_count == 0
-
-
-async def step_to_end(client: Client, debate_id: str) -> None:
-    with anyio.fail_after(PATIENCE):
-        status = ""
-        while status not in ("concluded", "truncated", "paused"):
-            found = await call(client, "step_round", debate_id=debate_id, wait_seconds=5)
-            status = found["status"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.stub import Stub
 from server.compose import open_manager
 from server.debate.commands.requests import LimitsInput
 from server.debate.views.state import sum_usage
 from server.engine.database.snapshots import DebateSnapshot
 from server.settings import Settings
 from tests.support.engines import run_debate
+from tests.support.provider.stub import Stub
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("N10")]
 

@@ -16,7 +16,7 @@ from server.engine.recovery import Recovery
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ModelPrice
-from storage.contract.streams import Amount
+from storage.streams import Amount
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.simulation import build_debaters, build_setup, build_usage, simulate

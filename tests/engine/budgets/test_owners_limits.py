@@ -70,15 +70,6 @@ async def test_the_limits_of_all_and_of_an_owner_hold_together(database: str) ->
     assert last.debate.paused.reason.startswith("the day's budget: 10 of 10 calls made today")
 
 
-async def test_where_both_limits_are_reached_the_one_of_all_is_named(database: str) -> None:
-    async with open_engine(database, ScriptedModel(), daily_calls=8, owner_daily_calls=8) as manager:
-        await run_debate(manager.of("ann"))
-        last = await run_debate(manager.of("ann"))
-
-    assert last.debate.paused
-    assert last.debate.paused.reason.startswith("the day's budget: 8 of 8 calls made today")
-
-
 async def test_debates_beyond_an_owners_number_wait_for_their_turn(database: str) -> None:
     model = Slow()
     async with open_engine(database, model, owner_running=2) as manager:

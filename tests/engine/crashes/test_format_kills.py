@@ -10,9 +10,10 @@ from mcp import Client
 
 from benchmarks.crashes.kills import KillableServer
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.facts.answers import Observed
-from server.debate.facts.events import Audited, RoundClosed, RoundOpened
+from server.debate.facts.events import RoundClosed, RoundOpened
 from server.debate.rules.calls import pending_calls
+from server.debate.seats.observer import Observed
+from server.debate.seats.referee import Audited
 from server.engine.database.snapshots import DebateSnapshot
 from tests.support.client_calls import call
 from tests.support.patience import PATIENCE
@@ -28,7 +29,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "observer": True,
         "output_schema": {"type": "object", "required": ["x"]},
     },
-    "handoff": {"handoff": "tool"},
 }
 CHANGES = 4
 """After so many answers of the longest debate the process is killed, again and again."""
@@ -95,8 +95,7 @@ def repeated(snapshot: DebateSnapshot) -> list[Any]:
     spoken = [(turn.round, turn.seat, turn.slot_index) for turn in debate.turns]
     judged = [(found.round, found.seat, found.slot_index) for found in debate.judgments]
     voted = [(ballot.round, ballot.seat, "ballot") for ballot in debate.ballots]
-    beside = (*debate.transcript_events, *debate.observations)
-    led = [(fact.round, fact.seat, fact.kind) for fact in beside if isinstance(fact, Led)]
+    led = [(fact.round, fact.seat, fact.kind) for fact in debate.answers if isinstance(fact, Led)]
     handed = [(made.round, made.seat, made.kind) for made in debate.handoffs]
     return [key for key, times in Counter([*spoken, *judged, *voted, *led, *handed]).items() if times > 1]
 

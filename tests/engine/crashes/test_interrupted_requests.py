@@ -12,8 +12,8 @@ from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
-from storage.contract.journal import Journal
-from storage.sqlite import SqliteJournal
+from storage.sqlite import SqliteStorage
+from storage.storage import Storage
 from tests.support.client_calls import call
 from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
@@ -106,7 +106,7 @@ async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_
             other.execute("begin immediate")
             request = anyio.CancelScope()
             tasks.start_soon(asking, request, act, running, snapshot.id)
-            await until(lambda: is_writing(running.store.journal))
+            await until(lambda: is_writing(running.store.storage))
             request.cancel()
             await anyio.lowlevel.checkpoint()
             other.execute("rollback")
@@ -119,8 +119,9 @@ async def asking(request: anyio.CancelScope, act: Act, running: DebateManager, d
         await act(running, debate_id)
 
 
-def is_writing(journal: Journal) -> bool:
-    assert isinstance(journal, SqliteJournal)
+def is_writing(storage: Storage) -> bool:
+    assert isinstance(storage, SqliteStorage)
+    journal = storage.journal
     return bool(journal._commit_task and not journal._commit_task.done() and not journal._pending)
 
 

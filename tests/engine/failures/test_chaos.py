@@ -115,7 +115,9 @@ async def test_where_nobody_answers_the_debate_pauses(fault: str, causes: set[st
 async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path) -> None:
     async with open_engine(tmp_path, None) as running:
         snapshot = await start_debate(running, format="verdict")
-    debate = replace(snapshot.debate, setup=snapshot.debate.setup.model_copy(update={"turn_timeout": 0}))
+    debate = replace(
+        snapshot.debate, changed_setup=snapshot.debate.setup.model_copy(update={"turn_timeout": 0})
+    )
     first = decide(debate)
     assert isinstance(first, Record)
     debate = replay(first.events, debate)

@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -10,14 +9,11 @@ import pytest
 
 from server.debate.commands.requests import DebaterInput
 from server.engine.database.errors import StorageUnavailableError
-from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
-from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
-from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N8")]
 
@@ -34,27 +30,6 @@ class Odd:
         done = self.act()
         reply: Reply = await done if asyncio.isfuture(done) else done
         return reply
-
-
-@pytest.mark.full
-@pytest.mark.sqlite
-async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None:
-    slept, awake = Gate(), ScriptedModel()
-    question = build_request(question="Ship it?", format="verdict", max_rounds=3, run=True)
-    async with (
-        open_engine(database, slept.model) as one,
-        open_engine(database, awake, clock=lambda: utc_now() + timedelta(seconds=60)) as two,
-    ):
-        snapshot = await one.start(question, actor=ACTOR)
-        with anyio.fail_after(PATIENCE):
-            await slept.first_call.wait()
-            finished = await two.follow(snapshot.id, wait=5)
-            seen = await one.follow(snapshot.id, wait=5)
-
-        assert finished.status == "concluded"
-        assert seen.debate == finished.debate
-        assert len(slept.model.requests) == 1
-        assert len(awake.requests) == 8
 
 
 async def cancelled() -> None:

@@ -14,8 +14,9 @@ from server.engine.driver import PROGRESS_INTERVAL
 from server.engine.recovery import Recovery
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from storage.contract.errors import StorageError
-from storage.contract.journal import Journal
+from storage.database import Database
+from storage.errors import StorageError
+from storage.spending import DailySpending
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.held_databases import hold_database
@@ -66,18 +67,19 @@ async def test_who_waits_for_a_debate_is_told_when_it_begins_to_wait_for_its_dat
     assert running.find_holdup(snapshot) == ""
 
 
-class FailingReservations:
-    """A journal that fails once: at the reservation with this number, from 1."""
+class FailingReservations(DailySpending):
+    """Fails once: at the reservation with this number, from 1."""
 
-    def __init__(self, journal: Journal, failing: int) -> None:
-        self.journal, self.failing, self.count, self.failed = journal, failing, 0, anyio.Event()
+    def __init__(self, database: Database, failing: int) -> None:
+        super().__init__(database)
+        self.failing, self.count, self.failed = failing, 0, anyio.Event()
 
     async def reserve(self, stream: str, holder: str, **options: Any) -> bool:
         self.count += 1
         if self.count == self.failing:
             self.failed.set()
             raise StorageError("the database cannot be reached")
-        return await self.journal.reserve(stream, holder, **options)
+        return await super().reserve(stream, holder, **options)
 
 
 async def test_answers_under_way_are_waited_for_where_nothing_can_be_reserved(database: str) -> None:
@@ -93,7 +95,7 @@ async def test_answers_under_way_are_waited_for_where_nothing_can_be_reserved(da
 
     async with open_engine(database, ScriptedModel(answer), daily_calls=100) as running:
         budget = running.daily_budget
-        budget.journal = failing = FailingReservations(running.store.journal, 2)  # type: ignore[assignment]
+        budget.spending = failing = FailingReservations(running.store.storage.database, 2)
         snapshot = await start_debate(running)
         await running.step(snapshot.id, wait=0)
         with anyio.fail_after(PATIENCE):
@@ -108,7 +110,7 @@ async def test_a_run_whose_first_calls_cannot_be_reserved_tries_again(database: 
     model = ScriptedModel()
     async with open_engine(database, model, daily_calls=100) as running:
         budget = running.daily_budget
-        budget.journal = failing = FailingReservations(running.store.journal, 1)  # type: ignore[assignment]
+        budget.spending = failing = FailingReservations(running.store.storage.database, 1)
         snapshot = await start_debate(running)
         await running.step(snapshot.id, wait=0)
         with anyio.fail_after(PATIENCE):
@@ -126,7 +128,7 @@ async def test_recovery_does_not_hold_an_outage_against_a_debate(
         await gate.wait_for_call()
     async with open_engine(database, ScriptedModel()) as idle:
         recovery = Recovery(idle, max_age_hours=24, concurrency=1)
-        await idle.store.journal.close()
+        await idle.store.storage.close()
         with caplog.at_level(logging.INFO), anyio.fail_after(PATIENCE):
             await recovery.recover(snapshot.id, 60)
     assert not recovery.failure_counts

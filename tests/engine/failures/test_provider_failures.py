@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.stub import Stub
 from server.compose import open_manager
 from server.debate.commands.requests import DebaterInput
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.providers.litellm import LitellmModel
 from server.settings import Settings
 from tests.support.engines import run_debate
+from tests.support.provider.stub import Stub
 from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("D3", "B7", "D9", "N7")]

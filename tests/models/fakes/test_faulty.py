@@ -2,18 +2,15 @@
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from server.debate.facts.errors import InvalidRequestError
 from server.models import Model, ModelError, Reply, Request
-from server.models.fakes.chaos import CORRUPTIONS, CRASHES, FAILURES, FAULTS, Chaos, Fault, FaultyModel
+from server.models.fakes.chaos import CORRUPTIONS, FAILURES, FAULTS, Chaos, Fault, FaultyModel
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from tests.contract import model as contract
@@ -48,17 +45,6 @@ class TestContractWithoutChaos(contract.ModelContract, TaskContract):
 
 
 # What is drawn ------------------------------------------------------------------------------------
-
-
-@given(seed=st.integers(0, 2**31 - 1), order=st.permutations(range(20)))
-def test_a_call_meets_the_same_fault_whatever_order_calls_come_in(seed: int, order: Sequence[int]) -> None:
-    chaos = Chaos(failure=0.3, corrupt=0.3, crash=0.3, seed=seed)
-    requests = calls(20)
-
-    expected = [chaos.choose_fault(request) for request in requests]
-    in_order = {index: Chaos(failure=0.3, corrupt=0.3, crash=0.3, seed=seed) for index in order}
-
-    assert [in_order[index].choose_fault(requests[index]) for index in range(20)] == expected
 
 
 def test_another_seed_brings_other_faults_and_so_does_another_seat_or_call() -> None:
@@ -270,19 +256,3 @@ async def test_nobody_reads_along_what_will_arrive_otherwise(fault: str) -> None
     await contract.reply_in_time(always(fault), contract.build_argument_request(), pieces.append)
 
     assert pieces == []
-
-
-@pytest.mark.parametrize("number", range(len(CRASHES)))
-async def test_a_crash_is_raised_as_it_is(number: int) -> None:
-    expected = type(CRASHES[number]())
-    seeds = (seed for seed in range(10_000) if crashes_as(seed) == number)
-
-    with pytest.raises(expected):
-        await always("crash").reply(contract.build_argument_request(seed=next(seeds)))
-
-
-def crashes_as(seed: int) -> int:
-    return int(
-        always("crash").chaos.draw_fraction(contract.build_argument_request(seed=seed), "crash")
-        * len(CRASHES)
-    )

@@ -15,14 +15,6 @@ NODE = {
     "required": ["value", "rest"],
     "additionalProperties": False,
 }
-US_OR_NOT = {
-    "type": "object",
-    "properties": {"country": {"enum": ["US", "NL"]}},
-    "required": ["country"],
-    "if": {"properties": {"country": {"const": "US"}}},
-    "then": {"properties": {"zip": {"type": "string", "pattern": "^[0-9]{5}$"}}, "required": ["zip"]},
-    "else": {"required": ["code"]},
-}
 SCHEMAS: list[Any] = [
     True,
     {},
@@ -44,7 +36,6 @@ SCHEMAS: list[Any] = [
     {"type": "string", "maxLength": 3},
     {"type": "string", "maxLength": 0},
     {"type": "string", "pattern": "[a-z]+", "minLength": 20},
-    {"type": "string", "pattern": "^a*$", "minLength": 10},
     {"type": "array", "items": {"type": "string"}, "minItems": 5, "uniqueItems": True},
     {"type": "array", "items": {"enum": ["a", "b", "c"]}, "minItems": 3, "uniqueItems": True},
     {"type": "array", "items": {"type": "boolean"}, "maxItems": 0},
@@ -60,7 +51,6 @@ SCHEMAS: list[Any] = [
     {"allOf": [{"properties": {"a": {"maxLength": 5}}}, {"properties": {"a": {"type": "string"}}}]},
     {"anyOf": [False, {"type": "null"}]},
     {"oneOf": [{"properties": {"k": {"const": kind}}, "required": ["k"]} for kind in "ab"]},
-    US_OR_NOT,
     {"$ref": "#/$defs/node", "$defs": {"node": NODE}},
     {
         "type": "object",

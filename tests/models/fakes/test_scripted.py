@@ -5,8 +5,6 @@ import jsonschema
 import pytest
 
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Task
-from server.debate.facts.setup.options import HandoffMode
 from server.models import FunctionCall, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput
 from tests.contract import model as contract
@@ -51,7 +49,7 @@ async def test_a_judge_finds_for_the_same_letter_in_both_orders() -> None:
         (await contract.reply_in_time(model, contract.build_judgment_request(reading=2, seed=99))).text
     )
 
-    assert first["winner"] == second["winner"] in ("Walnut", "Sorrel")
+    assert first["winner"] == second["winner"] in ("W45", "K73")
 
 
 @pytest.mark.parametrize("chars", [1, 2, 40, 1200, 1_000_000])
@@ -95,31 +93,17 @@ def test_a_parameter_that_means_nothing_is_refused(query: str) -> None:
         ScriptedModel.from_name(f"scripted?{query}")
 
 
-@pytest.mark.parametrize("handoff", ["structured", "text", "tool"])
-async def test_whoever_speaks_next_goes_round_the_table(handoff: HandoffMode) -> None:
+async def test_whoever_speaks_next_goes_round_the_table() -> None:
     spoke, seat = [], "Ada"
     for number in range(1, 7):
         spoke.append(seat)
         request = tasks.build_task_request(
-            "argument", round_number=number, handoff=handoff, functions=(tasks.HANDOFF,), seat=seat
+            "argument", round_number=number, handoff=True, functions=(tasks.HANDOFF,), seat=seat
         )
         reply = await contract.reply_in_time(ScriptedModel(), request)
-        said = reply.function_calls[0].arguments if reply.function_calls else reply.text
-        seat = said.rpartition(" ")[2].strip('"}')
+        seat = json.loads(reply.text)["next_agent_name"]
 
     assert spoke == [*tasks.NAMES, *tasks.NAMES]
-
-
-@pytest.mark.requirement("B3")
-async def test_who_speaks_next_is_chosen_by_a_call_where_that_is_how() -> None:
-    reply = await contract.reply_in_time(
-        ScriptedModel(), tasks.build_task_request("argument", handoff="tool", functions=(tasks.HANDOFF,))
-    )
-
-    (call,) = reply.function_calls
-    assert (call.name, reply.text) == ("handoff", "")
-    jsonschema.validate(json.loads(call.arguments), tasks.HANDOFF.parameters)
-    assert reply.usage.output_tokens > 0
 
 
 async def test_a_referee_names_a_claim_that_can_be_checked() -> None:
@@ -152,7 +136,7 @@ async def test_a_response_is_no_longer_than_its_schema_allows() -> None:
     model = ScriptedModel.from_name("scripted?chars=5000")
 
     found = json.loads(
-        (await contract.reply_in_time(model, tasks.build_task_request("argument", handoff="structured"))).text
+        (await contract.reply_in_time(model, tasks.build_task_request("argument", handoff=True))).text
     )
 
     assert 1000 < len(found["response"]) <= 2000
@@ -181,7 +165,7 @@ async def test_a_script_of_your_own_is_followed_and_what_was_asked_is_kept() -> 
     assert ours.requests == []
 
 
-async def read(task: Task, round_number: int, seat: str = "Ada") -> dict[str, Any]:
+async def read(task: str, round_number: int, seat: str = "Ada") -> dict[str, Any]:
     request = tasks.build_task_request(task, round_number=round_number, seat=seat)
     found: dict[str, Any] = tasks.parse_reply(
         await contract.reply_in_time(ScriptedModel(), request), tasks.SCHEMAS[task]

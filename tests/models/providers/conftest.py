@@ -6,12 +6,12 @@ from typing import Any
 import anyio
 import pytest
 
-from benchmarks.stub import Stub
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OpenAIModel
-from server.models.providers.endpoints import find_endpoint
+from server.models.providers.endpoints import choose_endpoint
 from server.models.providers.litellm import LitellmModel
 from server.models.providers.model import ProviderModel
+from tests.support.provider.stub import Stub
 from tests.support.provider_models import Ask
 
 KEY = "sk-test-0123456789abcdef"
@@ -43,7 +43,7 @@ def through(request: pytest.FixtureRequest, stub: Stub, connections: Connections
         name, base = f"openai/{name}", base or stub.url
         if request.param == "litellm":
             return LitellmModel(name, api_base=base, sleep=sleep)
-        endpoint = find_endpoint(name, base)
+        endpoint = choose_endpoint(name, base)
         assert endpoint is not None
         return OpenAIModel(name, sleep=sleep, endpoint=endpoint, connections=connections)
 

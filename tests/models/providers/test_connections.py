@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from benchmarks.stub import StubRequest, encode_response, read_request
 from server.models.providers.connections import Connections, ResponseError, read_body
+from tests.support.provider.stub import StubRequest, encode_response, read_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N22")]
 

@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.stub import StubRequest, encode_response
-from server.debate.facts.answers import build_embedding_key
 from server.debate.facts.setup.limits import Price
 from server.models import ModelError
 from server.models.concurrency import FIRST_LIMIT
@@ -18,6 +16,7 @@ from server.models.registry import ModelRegistry
 from server.models.resilience import Guard, GuardedEmbedder
 from tests.models.providers.test_direct_models import serve
 from tests.support.guarded_requests import FakeClock
+from tests.support.provider.stub import StubRequest, encode_response
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D12")]
 
@@ -173,10 +172,3 @@ async def test_the_registry_chooses_how_a_model_is_asked() -> None:
         assert isinstance(other, GuardedEmbedder)
         assert isinstance(other.embedder, LitellmEmbedder)
         assert isinstance(registry.get_embedder("scripted"), ScriptedEmbedder)
-
-
-async def test_a_key_is_of_the_model_and_the_whole_text() -> None:
-    keys = {build_embedding_key(*pair) for pair in (("a", "bc"), ("ab", "c"), ("a", "bd"), ("a", "b" * 99))}
-    assert len(keys) == 4
-    assert build_embedding_key("a", "bc") == build_embedding_key("a", "bc")
-    assert all(len(key) == 64 for key in keys)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.stub import Stub
 from server.models import Function, FunctionCall, ModelError, Request
 from server.models.providers.litellm import LitellmModel
 from server.models.providers.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, Completion
 from tests.contract.model import build_judgment_request, reply_in_time
 from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
+from tests.support.provider.stub import Stub
 from tests.support.provider_models import Ask
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7")]
@@ -20,7 +20,7 @@ CHOICE = json.dumps({"response": "A \u201cgood\u201d reason, " * 40, "next_agent
 
 
 def handoff() -> Request:
-    return build_task_request("argument", handoff="tool", functions=(HANDOFF,))
+    return build_task_request("argument", handoff=True, functions=(HANDOFF,))
 
 
 @pytest.mark.requirement("B3")

@@ -7,13 +7,12 @@ from importlib import import_module
 
 import pytest
 
-from benchmarks.stub import Stub
-from server.http import parse_retry_after
 from server.models import ModelError
 from server.models.providers.errors import CAUSE_BY_CLASS, classify_error, summarize_message
 from server.models.providers.litellm import LitellmModel, import_litellm
 from server.redaction import find_secrets, learn_secrets, redact_error
 from tests.contract.model import build_argument_request, reply_in_time
+from tests.support.provider.stub import Stub
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D9")]
 
@@ -59,6 +58,12 @@ def test_an_error_without_its_own_class_means_its_status(status: int, cause: str
     failure = classify_error(APIError(status), "openai/m")
 
     assert (failure.cause, failure.is_transient) == (cause, is_transient)
+
+
+def test_an_account_without_credit_is_not_told_as_a_bad_key() -> None:
+    detail = classify_error(APIError(402), "openai/m", key_variable="OPENAI_API_KEY").detail
+
+    assert detail == "openai/m: the account has no credit left. Add some, or choose another model."
 
 
 @pytest.mark.parametrize(
@@ -131,10 +136,3 @@ async def test_what_names_no_time_to_come_is_waited_for_as_usual(stub: Stub, sai
     first, second = await waits(stub, said)
 
     assert 0.5 <= first <= 1 <= second <= 2
-
-
-@pytest.mark.parametrize(
-    ("said", "seconds"), [("7", 7), ("0.5", 0.5), ("-5", 0), ("nan", None), ("inf", None), ("soon", None)]
-)
-def test_seconds_are_taken_as_they_stand_where_they_are_seconds(said: str, seconds: float | None) -> None:
-    assert parse_retry_after(said) == seconds

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 import anyio
 import pytest
 
-from benchmarks.stub import Stub
 from server.models import resilience
 from server.models.fakes.scripted import ScriptedModel
 from server.models.providers.litellm import LitellmModel
@@ -14,6 +13,7 @@ from server.models.registry import ModelRegistry
 from tests.contract.model import build_argument_request
 from tests.support import guarded_requests as guarded
 from tests.support.patience import PATIENCE
+from tests.support.provider.stub import Stub
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D9")]
 

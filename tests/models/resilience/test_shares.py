@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.models.concurrency import FIRST_LIMIT, ConcurrencyLimit, Share
+from server.models.concurrency import Share
 from server.models.resilience import Guard
 from tests.support import guarded_requests as guarded
 
@@ -40,14 +40,3 @@ async def test_a_fixed_limit_is_shared_with_those_who_come_and_handed_on_when_th
     assert len(outcomes.replies) == 6
     assert guard.limit("acme").places == 2
     assert guard.limit("").places == guard.concurrency
-
-
-async def test_what_was_found_about_a_provider_is_shared_too() -> None:
-    limit = ConcurrencyLimit(share=Share(0, 2))
-    assert limit.places == FIRST_LIMIT // 2
-    limit.set_share(Share(1, 4))
-    assert limit.places == FIRST_LIMIT // 4
-    limit.set_share(Share(0, 4))
-    assert limit.places == FIRST_LIMIT // 4
-    limit.set_share(Share(0, 1))
-    assert limit.places == FIRST_LIMIT

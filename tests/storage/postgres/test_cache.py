@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from storage.contract.cache import CachedBody
-from storage.postgres import PostgresJournal
-from storage.postgres.cache import LOCK_CACHE
-from storage.postgres.connections.pool import MAX_CONNECTIONS, Session
-from tests.contract.journal_helpers import append_entries, open_postgres_journal
+from storage.cache import CachedBody
+from storage.database import Session
+from storage.postgres import PostgresStorage
+from storage.postgres.connections.pool import LOCKS, MAX_CONNECTIONS
+from tests.contract.journal_helpers import append_entries, open_postgres_storage
 from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22", "N14")]
@@ -20,7 +20,7 @@ MUCH = 1_000_000
 
 
 @asynccontextmanager
-async def hold(journal: PostgresJournal, lock: str) -> AsyncIterator[None]:
+async def hold(storage: PostgresStorage, lock: str) -> AsyncIterator[None]:
     """Hang in a transaction that holds a lock."""
     is_held, may_end = asyncio.Event(), asyncio.Event()
 
@@ -29,7 +29,7 @@ async def hold(journal: PostgresJournal, lock: str) -> AsyncIterator[None]:
         is_held.set()
         await may_end.wait()
 
-    hanging = asyncio.create_task(journal._db.transact(hang))
+    hanging = asyncio.create_task(storage.database.transact(hang))
     await is_held.wait()
     try:
         yield
@@ -40,44 +40,44 @@ async def hold(journal: PostgresJournal, lock: str) -> AsyncIterator[None]:
 
 async def test_who_hangs_while_writing_there_holds_up_nobody(postgres_database: str) -> None:
     async with (
-        open_postgres_journal(postgres_database) as journal,
-        open_postgres_journal(postgres_database) as other,
+        open_postgres_storage(postgres_database) as storage,
+        open_postgres_storage(postgres_database) as other,
     ):
-        await append_entries(journal, "s", 0, {})
+        await append_entries(storage, "s", 0, {})
         many = [[CachedBody(f"{number}", b"x", "s")] for number in range(3 * MAX_CONNECTIONS)]
-        async with hold(other, LOCK_CACHE), asyncio.timeout(A_MOMENT):
-            keeping = asyncio.gather(*(journal.keep_cached("answer", one, max_bytes=MUCH) for one in many))
-            await append_entries(journal, "s", 1, {})
+        async with hold(other, LOCKS["cache"]), asyncio.timeout(A_MOMENT):
+            keeping = asyncio.gather(*(storage.cache.keep("answer", one, max_bytes=MUCH) for one in many))
+            await append_entries(storage, "s", 1, {})
             await keeping
-        assert await journal.measure_cache() == []
-        await journal.keep_cached("answer", many[0], max_bytes=MUCH)
-        assert set(await journal.find_cached(["0"])) == {"0"}
+        assert await storage.cache.measure() == []
+        await storage.cache.keep("answer", many[0], max_bytes=MUCH)
+        assert set(await storage.cache.find(["0"])) == {"0"}
 
 
 async def test_what_is_of_a_stream_that_is_being_deleted_is_not_kept_and_waits_for_nothing(
     postgres_database: str,
 ) -> None:
     async with (
-        open_postgres_journal(postgres_database) as journal,
-        open_postgres_journal(postgres_database) as other,
+        open_postgres_storage(postgres_database) as storage,
+        open_postgres_storage(postgres_database) as other,
     ):
         for stream in ("s", "t"):
-            await append_entries(journal, stream, 0, {})
+            await append_entries(storage, stream, 0, {})
         given = [CachedBody(stream, b"x", stream) for stream in ("s", "t")]
         async with hold(other, "select 1 from stream where name = 's' for update"), asyncio.timeout(A_MOMENT):
-            await journal.keep_cached("answer", given, max_bytes=MUCH)
-        assert set(await journal.find_cached(["s", "t"])) == {"t"}
+            await storage.cache.keep("answer", given, max_bytes=MUCH)
+        assert set(await storage.cache.find(["s", "t"])) == {"t"}
 
 
 async def test_two_who_write_there_at_once_both_do(postgres_database: str) -> None:
     async with (
-        open_postgres_journal(postgres_database) as journal,
-        open_postgres_journal(postgres_database) as other,
+        open_postgres_storage(postgres_database) as storage,
+        open_postgres_storage(postgres_database) as other,
         asyncio.timeout(PATIENCE),
     ):
         for number in range(10):
             await asyncio.gather(
-                journal.keep_cached("answer", [CachedBody(f"a{number}", b"x")], max_bytes=MUCH),
-                other.keep_cached("answer", [CachedBody(f"b{number}", b"x")], max_bytes=MUCH),
+                storage.cache.keep("answer", [CachedBody(f"a{number}", b"x")], max_bytes=MUCH),
+                other.cache.keep("answer", [CachedBody(f"b{number}", b"x")], max_bytes=MUCH),
             )
-        assert [one.number for one in await journal.measure_cache()] == [20]
+        assert [one.number for one in await storage.cache.measure()] == [20]

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from storage.contract.deletion import Tombstone
-from storage.contract.errors import ConflictError
-from storage.contract.ledger import LedgerRow
-from storage.contract.outbox import OutboxItem, ReaderPosition
-from storage.contract.streams import Amount, OpeningKey, Reservation, StreamSummary
-from storage.postgres import PostgresJournal
-from storage.postgres.connections.pool import Session
-from tests.contract.journal_helpers import AT, append_entries, open_postgres_journal
+from storage.database import Session
+from storage.errors import ConflictError
+from storage.ledger import LedgerRow
+from storage.outbox import OutboxItem, ReaderPosition
+from storage.postgres import PostgresStorage
+from storage.streams import Amount, OpeningKey, Reservation, StreamSummary, Tombstone
+from tests.contract.journal_helpers import AT, append_entries, open_postgres_storage
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server, find_name
@@ -25,11 +24,11 @@ JUDGED = StreamSummary("t", "running", {}, "a m z", {AT[:10]: Amount(1)}, judgme
 ITEM, RESTORED = (OutboxItem(name, "hook", 0, "s", 1, 1, "opened", 1) for name in ("one", "another"))
 TOMBSTONE = Tombstone("gone", 1, "00", AT, "me")
 
-Work = Callable[[PostgresJournal, PostgresJournal], Awaitable[Any]]
+Work = Callable[[PostgresStorage, PostgresStorage], Awaitable[Any]]
 
 
 @asynccontextmanager
-async def hold(journal: PostgresJournal, statement: str) -> AsyncIterator[None]:
+async def hold(storage: PostgresStorage, statement: str) -> AsyncIterator[None]:
     """Keep what a statement locks, in a transaction of its own."""
     held, may_end = asyncio.Event(), asyncio.Event()
 
@@ -38,7 +37,7 @@ async def hold(journal: PostgresJournal, statement: str) -> AsyncIterator[None]:
         held.set()
         await may_end.wait()
 
-    holding = asyncio.create_task(journal._db.transact(lock))
+    holding = asyncio.create_task(storage.database.transact(lock))
     await held.wait()
     try:
         yield
@@ -47,9 +46,11 @@ async def hold(journal: PostgresJournal, statement: str) -> AsyncIterator[None]:
         await holding
 
 
-async def wait_for_waiting(journal: PostgresJournal, number: int) -> None:
+async def wait_for_waiting(storage: PostgresStorage, number: int) -> None:
     async with asyncio.timeout(PATIENCE):
-        while (await journal._db.fetch("select count(*) from pg_locks where not granted"))[0] < (number,):
+        while (await storage.database.fetch("select count(*) from pg_locks where not granted"))[0] < (
+            number,
+        ):
             await wait_before_next_poll()
 
 
@@ -71,37 +72,40 @@ async def write_together(*appends: Awaitable[Any]) -> None:
     assert all(isinstance(outcome, list | ConflictError) for outcome in outcomes)
 
 
-async def judge(journal: PostgresJournal) -> None:
-    await write_together(append_entries(journal, "s", 1, {}, summary=JUDGED))
+async def judge(storage: PostgresStorage) -> None:
+    await write_together(append_entries(storage, "s", 1, {}, summary=JUDGED))
 
 
-async def open_and_append(journal: PostgresJournal) -> None:
-    await write_together(append_entries(journal, "new", 0, {}), append_entries(journal, "s", 1, {}))
+async def open_and_append(storage: PostgresStorage) -> None:
+    await write_together(append_entries(storage, "new", 0, {}), append_entries(storage, "s", 1, {}))
 
 
-def open_for(journal: PostgresJournal, key: str) -> Awaitable[Any]:
+def open_for(storage: PostgresStorage, key: str) -> Awaitable[Any]:
     opening = OpeningKey(key, since=AT)
-    return journal.append(f"for {key}", after=0, at=AT, actor="me", bodies=[{}], key=opening)
+    return storage.journal.append(f"for {key}", after=0, at=AT, actor="me", bodies=[{}], key=opening)
 
 
-async def open_and_judge(journal: PostgresJournal) -> None:
-    await write_together(open_for(journal, "k1"), append_entries(journal, "t", 1, {}, summary=JUDGED))
+async def open_and_judge(storage: PostgresStorage) -> None:
+    await write_together(open_for(storage, "k1"), append_entries(storage, "t", 1, {}, summary=JUDGED))
 
 
-async def spend_on_both(journal: PostgresJournal) -> None:
+async def spend_on_both(storage: PostgresStorage) -> None:
     reserved = Reservation("me", Amount(1))
     await write_together(
-        *(journal.append(one, after=1, at=AT, actor="me", bodies=[{}], reserved=reserved) for one in "ts")
+        *(
+            storage.journal.append(one, after=1, at=AT, actor="me", bodies=[{}], reserved=reserved)
+            for one in "ts"
+        )
     )
 
 
-def renew(journal: PostgresJournal) -> Awaitable[Any]:
-    return journal.renew_leases("me", ["s", "t"], seconds=9)
+def renew(storage: PostgresStorage) -> Awaitable[Any]:
+    return storage.leases.renew("me", ["s", "t"], seconds=9)
 
 
-async def exchange_words(journal: PostgresJournal, removed: str, added: str) -> None:
+async def exchange_words(storage: PostgresStorage, removed: str, added: str) -> None:
     summary = StreamSummary("t", "running", {}, added, removed_text=removed)
-    await write_together(append_entries(journal, "s", 1, {}, summary=summary))
+    await write_together(append_entries(storage, "s", 1, {}, summary=summary))
 
 
 STREAMS = "select 1 from stream for update"
@@ -123,21 +127,21 @@ CASES: dict[str, tuple[str, Work, Work]] = {
     "a summary": (
         STREAMS,
         lambda _, two: write_together(append_entries(two, "s", 1, {})),
-        lambda one, _: one.rewrite_summary("s", 1, JUDGED),
+        lambda one, _: one.summaries.rewrite("s", 1, JUDGED),
     ),
     "a tombstone": (
         LEDGER,
         lambda _, two: judge(two),
-        lambda one, _: one.restore_tombstone(TOMBSTONE, JUDGED),
+        lambda one, _: one.tombstones.restore(TOMBSTONE, JUDGED),
     ),
     "a deletion": (
         LEDGER,
-        lambda _, two: two.delete("s", at=AT, actor="me"),
+        lambda _, two: two.tombstones.delete("s", at=AT, actor="me"),
         lambda one, _: open_and_judge(one),
     ),
     "keys of a deletion": (
         "select 1 from opening where key = 'k1' for update",
-        lambda _, two: two.delete("s", at=AT, actor="me"),
+        lambda _, two: two.tombstones.delete("s", at=AT, actor="me"),
         lambda one, _: write_together(open_for(one, "k0"), open_for(one, "k1")),
     ),
     "keys": (
@@ -154,7 +158,7 @@ CASES: dict[str, tuple[str, Work, Work]] = {
     ),
     "the search index": (
         "select 1 from word where word = 'm' for update",
-        lambda _, two: two.clear_words(),
+        lambda _, two: two.index.clear(),
         lambda one, _: exchange_words(one, "z", "a"),
     ),
 }
@@ -172,14 +176,16 @@ async def test_two_that_write_do_not_wait_for_each_other(
     # Indexes are used, as where there are many rows.
     postgres_server.sql(f"alter database {find_name(postgres_database)} set enable_seqscan = off")
     async with (
-        open_postgres_journal(postgres_database) as one,
-        open_postgres_journal(postgres_database) as two,
+        open_postgres_storage(postgres_database) as one,
+        open_postgres_storage(postgres_database) as two,
     ):
         for stream, key in (("t", "k2"), ("s", "k1")):
             opening = OpeningKey(key, since=AT)
-            await one.append(stream, after=0, at=AT, actor="me", bodies=[{}], summary=JUDGED, key=opening)
-            await one.acquire_lease(stream, "me", seconds=60)
-        await one.restore_keys([("k0", "s", AT)])
+            await one.journal.append(
+                stream, after=0, at=AT, actor="me", bodies=[{}], summary=JUDGED, key=opening
+            )
+            await one.leases.acquire(stream, "me", seconds=60)
+        await one.keys.restore([("k0", "s", AT)])
         await one.outbox.restore("hook", ReaderPosition(0, 1), [ITEM], [])
         async with hold(two, held):
             working = [asyncio.ensure_future(first(one, two))]
@@ -196,10 +202,10 @@ async def test_what_somebody_works_on_is_not_waited_for_where_overdue_items_go(
     items = [
         OutboxItem(name, "hook", 0, "s", 1, place, "opened", 1) for place, name in enumerate("ab", start=1)
     ]
-    async with open_postgres_journal(postgres_database) as journal:
-        await journal.outbox.register("hook")
-        await journal.outbox.put(["hook"], 2, items)
-        async with hold(journal, "select 1 from outbox where id = 'a' for update"):
-            assert await journal.outbox.delete_overdue(2) == 1
-        assert await journal.outbox.find_items() == items[:1]
-        assert await journal.outbox.delete_overdue(2) == 1
+    async with open_postgres_storage(postgres_database) as storage:
+        await storage.outbox.register("hook")
+        await storage.outbox.put(["hook"], 2, items)
+        async with hold(storage, "select 1 from outbox where id = 'a' for update"):
+            assert await storage.outbox.delete_overdue(2) == 1
+        assert await storage.outbox.find_items() == items[:1]
+        assert await storage.outbox.delete_overdue(2) == 1

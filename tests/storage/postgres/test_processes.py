@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from storage.contract.errors import ConflictError
-from storage.contract.streams import OpeningKey
-from storage.postgres import PostgresJournal
-from storage.postgres.connections.pool import Session
+from storage.database import Session
+from storage.errors import ConflictError
+from storage.postgres import PostgresStorage
+from storage.streams import OpeningKey
 from tests.contract.journal_helpers import (
     AT,
     append_entries,
-    open_postgres_journal,
+    open_postgres_storage,
 )
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
@@ -22,19 +22,19 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
 
 async def test_of_two_processes_that_begin_the_same_stream_one_does(postgres_database: str) -> None:
     async with (
-        open_postgres_journal(postgres_database) as one,
-        open_postgres_journal(postgres_database) as two,
+        open_postgres_storage(postgres_database) as one,
+        open_postgres_storage(postgres_database) as two,
     ):
         for number in range(20):
             outcomes = await asyncio.gather(
                 *(
-                    append_entries(journal, f"s{number}", 0, {"by": index})
-                    for index, journal in enumerate((one, two))
+                    append_entries(storage, f"s{number}", 0, {"by": index})
+                    for index, storage in enumerate((one, two))
                 ),
                 return_exceptions=True,
             )
             assert sorted(type(outcome).__name__ for outcome in outcomes) == ["ConflictError", "list"]
-        assert (await one.find_changes(-1))[0] == 20
+        assert (await one.journal.find_changes(-1))[0] == 20
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ async def test_what_another_is_just_writing_is_waited_for(postgres_database: str
     written, may_commit = asyncio.Event(), asyncio.Event()
     key = OpeningKey("k", since=AT)
     async with (
-        open_postgres_journal(postgres_database) as one,
-        open_postgres_journal(postgres_database) as two,
+        open_postgres_storage(postgres_database) as one,
+        open_postgres_storage(postgres_database) as two,
     ):
 
         async def hold(session: Session) -> None:
@@ -57,17 +57,17 @@ async def test_what_another_is_just_writing_is_waited_for(postgres_database: str
             written.set()
             await may_commit.wait()
 
-        holding = asyncio.create_task(one._db.transact(hold))
+        holding = asyncio.create_task(one.database.transact(hold))
         await written.wait()
         working = asyncio.gather(
-            two.append("s", after=0, at=AT, actor="me", bodies=[{}], key=key)
+            two.journal.append("s", after=0, at=AT, actor="me", bodies=[{}], key=key)
             if "stream" in statement
-            else two.acquire_lease("s", "me", seconds=10**9),
+            else two.leases.acquire("s", "me", seconds=10**9),
             return_exceptions=True,
         )
         waits = "select count(*) from pg_locks where not granted"
         async with asyncio.timeout(PATIENCE):
-            while (await one._db.fetch(waits))[0] == (0,):
+            while (await one.database.fetch(waits))[0] == (0,):
                 await wait_before_next_poll()
         may_commit.set()
         await holding
@@ -77,18 +77,18 @@ async def test_what_another_is_just_writing_is_waited_for(postgres_database: str
 
 async def test_batches_that_overlap_in_another_order_all_end(postgres_database: str) -> None:
     async with (
-        open_postgres_journal(postgres_database) as one,
-        open_postgres_journal(postgres_database) as two,
+        open_postgres_storage(postgres_database) as one,
+        open_postgres_storage(postgres_database) as two,
     ):
         names = [f"s{number}" for number in range(8)]
         await asyncio.gather(*(append_entries(one, name, 0, {}) for name in names))
 
-        async def write(journal: PostgresJournal, name: str) -> None:
+        async def write(storage: PostgresStorage, name: str) -> None:
             for _ in range(3):
                 while True:
-                    seq, *_ = await journal.head(name)
+                    seq, *_ = await storage.journal.head(name)
                     try:
-                        await append_entries(journal, name, seq, {})
+                        await append_entries(storage, name, seq, {})
                         break
                     except ConflictError:
                         continue
@@ -97,19 +97,19 @@ async def test_batches_that_overlap_in_another_order_all_end(postgres_database: 
             await asyncio.gather(
                 *(write(one, name) for name in names), *(write(two, name) for name in reversed(names))
             )
-        assert [(await two.head(name))[0] for name in names] == [7] * 8
-        assert (await one.find_changes(-1))[0] == 7 * 8
+        assert [(await two.journal.head(name))[0] for name in names] == [7] * 8
+        assert (await one.journal.find_changes(-1))[0] == 7 * 8
 
 
 async def test_a_clock_that_is_wrong_takes_no_lease(postgres_database: str) -> None:
     async with (
-        open_postgres_journal(postgres_database) as one,
-        open_postgres_journal(postgres_database) as two,
+        open_postgres_storage(postgres_database) as one,
+        open_postgres_storage(postgres_database) as two,
     ):
-        assert await one.acquire_lease("s", "one", seconds=3) == "one"
-        assert await two.acquire_lease("s", "two", seconds=3) == "one"
-        assert await two.active_leases() == {"s": "one"}
+        assert await one.leases.acquire("s", "one", seconds=3) == "one"
+        assert await two.leases.acquire("s", "two", seconds=3) == "one"
+        assert await two.leases.find_holders() == {"s": "one"}
         run_raw(postgres_database, "update lease set until = 0")
-        assert await two.active_leases() == {}
-        assert await two.acquire_lease("s", "two", seconds=3) == "two"
-        assert await one.renew_leases("one", ["s"], seconds=3) == set()
+        assert await two.leases.find_holders() == {}
+        assert await two.leases.acquire("s", "two", seconds=3) == "two"
+        assert await one.leases.renew("one", ["s"], seconds=3) == set()

@@ -52,10 +52,3 @@ def play_hollow() -> list[Event]:
     options = {"challenges": "challenge", "ballots": "rounds"}
     opened = build_setup(["vendor/a", "vendor/b"], format="settle", max_rounds=1, options=options)
     return simulate(opened, task_script({"ballot": ballot})).play().events
-
-
-def play_skipped() -> list[Event]:
-    """A debate whose blind ballots agree."""
-    options = {"ballots": "blind", "skip_if_agreed": True}
-    opened = build_setup(["openai/gpt-5", "anthropic/claude-4"], options=options)
-    return simulate(opened, task_script({"ballot": build_ballot("A", "Żółć.", percent=95)})).play().events

@@ -19,7 +19,7 @@ RECALLED = Recalled(
 
 
 def play_recalled() -> list[Event]:
-    setup = build_setup(max_rounds=1, options={"memory": 2, "memory_for_judges": True})
+    setup = build_setup(max_rounds=1, options={"memory": 2})
     assert setup.memory
     other = RECALLED.model_copy(update={"debate_id": PARENT_ID[::-1]})
     memory = setup.memory.model_copy(update={"recalled": (RECALLED, other)})

@@ -5,6 +5,7 @@ from server.debate.facts.events import Event
 from server.debate.facts.setup.limits import Window
 from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import build_setup
+from tests.support.seats import ALL_SEATS, read_everything
 from tests.support.simulation import simulate, task_script
 
 
@@ -25,6 +26,12 @@ def play_observed() -> list[Event]:
     )
     options = {"observer": {"shown": True, "prompt": "Mind the straw men."}}
     return simulate(build_setup(format="verdict", options=options), script).play().events
+
+
+def play_read() -> list[Event]:
+    """A debate with every seat of `debate.seats`, whichever these are."""
+    setup = build_setup(format="verdict", options=dict(ALL_SEATS))
+    return simulate(setup, read_everything(setup)).play().events
 
 
 def play_extracted() -> list[Event]:

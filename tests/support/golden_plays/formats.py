@@ -63,7 +63,7 @@ def answer_handoff(call: Call) -> ScriptAnswer:
 
 
 def play_handoff() -> list[Event]:
-    options = {"handoff": "text", "limits": {"max_turns": 4}}
+    options = {"limits": {"max_turns": 4}}
     return simulate(build_setup(format="handoff", options=options), answer_handoff).play().events
 
 
@@ -78,7 +78,7 @@ def play_oxford() -> list[Event]:
     """An audience of three: one moves, one stays, one abstains first."""
 
     def vote(call: Call) -> dict[str, Any]:
-        first = {"judge 1": "A", "judge 2": "B", "judge 3": None}
+        first = {"voter 1": "A", "voter 2": "B", "voter 3": None}
         return build_ballot(first[call.seat] if call.round == 1 else "B", "Żółć.")
 
     return simulate(build_setup(format="oxford"), task_script({"ballot": vote})).play().events
@@ -92,7 +92,7 @@ def play_blocks() -> list[Event]:
         return build_ballot(own if call.round == 3 else "B", "Żółć.")
 
     repeated = {"name": "voting", "repeat_from": "argumentation", "until": "consensus", "limit": 3}
-    rule = {"kind": "supermajority", "threshold": "3/4", "method": "schulze", "weights": {"Ada": "3/2"}}
+    rule = {"kind": "supermajority", "threshold": "3/4", "weights": {"Ada": "3/2"}}
     options = {"phases": ["opening", "argumentation", repeated], "voting": rule}
     opened = build_setup(["vendor/a", "vendor/b"], debaters=TEAM["debaters"], options=options)
     opened = add_prompt_functions(opened.model_copy(update={"has_predicate": True}), ["Bob"])

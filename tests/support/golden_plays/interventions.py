@@ -40,9 +40,7 @@ def open_limited_debate() -> Opened:
         find_price=find_price,
     )
     known = build_standing(JudgeRecord("vendor/j", 30, 29, 27, 2))
-    ledger = LedgerExtract(
-        position=60, standings=(known,), calibrated_items=30, scale="0.8", intercept="-0.1"
-    )
+    ledger = LedgerExtract(standings=(known,), calibrated_items=30, scale="0.8", intercept="-0.1")
     return opened.model_copy(update={"ledger": ledger})
 
 

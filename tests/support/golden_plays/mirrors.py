@@ -7,11 +7,8 @@ from tests.support.simulation import MIRROR_ID, render_finding, simulate, task_s
 
 
 def play_mirrored() -> list[Event]:
-    """A debate that more judges leave open, and whose mirror agrees with two of them."""
-    options = {
-        "mirror": "if_contested",
-        "judges": {"models": ["vendor/j", "vendor/k"], "reserve": ["vendor/r"]},
-    }
+    """A debate that its judges leave open, and whose mirror agrees with one of them."""
+    options = {"mirror": "if_contested", "judges": {"models": ["vendor/j", "vendor/k", "vendor/r"]}}
     found = {"judge 1": "A", "judge 2": "B", "judge 3": None}
     script = task_script({"judgment": lambda call: render_finding(found[call.seat])})
     at = simulate(build_setup(["openai/gpt-5", "anthropic/claude-4"], options=options), script).play()

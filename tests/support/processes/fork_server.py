@@ -27,7 +27,7 @@ MAX_BYTES = 100_000
 """Of an order, which is one packet."""
 
 PACKAGES = ("counterpoint", "server", "storage")
-LEFT_OUT = ("counterpoint.__main__", "server.__main__", "counterpoint.inspect_tasks")
+LEFT_OUT = ("counterpoint.__main__", "server.__main__")
 """What is run, and what needs a library that other programs do not import."""
 
 

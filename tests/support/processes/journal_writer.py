@@ -8,24 +8,24 @@ import asyncio
 import itertools
 import sys
 
-from storage.contract.errors import ConflictError
-from storage.sqlite import SqliteJournal
+from storage.errors import ConflictError
+from storage.sqlite import SqliteStorage
 
 
 async def write(path: str, stream: str, count: int, name: str) -> None:
-    journal = await SqliteJournal.open(path)
+    storage = await SqliteStorage.open(path)
     try:
         for n in range(count) if count else itertools.count():
-            print(await append(journal, stream, {"by": name, "n": n}), flush=True)  # noqa: T201  (its output)
+            print(await append(storage, stream, {"by": name, "n": n}), flush=True)  # noqa: T201  (its output)
     finally:
-        await journal.close()
+        await storage.close()
 
 
-async def append(journal: SqliteJournal, stream: str, body: dict[str, object]) -> int:
+async def append(storage: SqliteStorage, stream: str, body: dict[str, object]) -> int:
     while True:
-        after = (await journal.head(stream))[0]
+        after = (await storage.journal.head(stream))[0]
         try:
-            entries = await journal.append(
+            entries = await storage.journal.append(
                 stream, after=after, at="2026-03-01T10:00:00.000Z", actor="writer", bodies=[body]
             )
         except ConflictError:

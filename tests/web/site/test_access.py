@@ -10,7 +10,7 @@ import pytest
 from server.debate.facts.errors import DebateError
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.access import AccessGuard
-from server.web.site.serving import Site, open_port
+from server.web.site.serving import MAX_CONNECTIONS, Site, open_port
 from tests.support.engines import open_engine, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.sites import Guest, open_site
@@ -118,6 +118,14 @@ async def test_other_methods_are_refused(guest: Guest) -> None:
 async def test_the_address_without_its_last_slash_leads_to_the_list(guest: Guest) -> None:
     response = await guest.client.get(guest.site.build_address()[:-1])
     assert (response.status_code, response.headers["location"]) == (307, guest.site.build_address())
+
+
+async def test_connections_on_which_nothing_is_asked_make_room(guest: Guest) -> None:
+    place = guest.site.listener.getsockname()
+    idle = [await anyio.connect_tcp(*place) for _ in range(MAX_CONNECTIONS)]
+    assert (await guest.get()).status_code == 200
+    for one in idle:
+        await one.aclose()
 
 
 async def test_tokens_differ_and_the_browser_leaves_out_port_80(database: str) -> None:

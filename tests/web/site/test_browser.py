@@ -76,6 +76,11 @@ async def see(page: Page, text: str) -> None:
     await page.get_by_text(text).first.wait_for()
 
 
+async def unfold(page: Page) -> None:
+    """Show what is below the answer of a debate that has ended."""
+    await page.get_by_text("Everything else").click()
+
+
 async def press(page: Page, name: str) -> None:
     await page.get_by_role("button", name=name, exact=True).click()
 
@@ -100,7 +105,7 @@ async def test_turns_of_another_process_appear_and_pause_from_the_page_stops_it(
         page = await window.open(debate_id)
         await see(page, "running")
         await press(page, "Pause")
-        await see(page, "Answers in flight are kept")
+        await see(page, "Answers under way are kept")
         gate.release.set()
         await wait_for_status(guest.manager, debate_id, "paused")
         await page.get_by_role("button", name="Resume").wait_for()
@@ -126,6 +131,8 @@ async def test_forks_appear_on_an_open_page_and_show_what_becomes_of_them(databa
         assert await page.get_by_text("forked after round").count() == 0
 
         fork = await other.fork(parent.id, 1, ChangesInput(), actor="test")
+        await see(page, "time and money, forks, and the record")
+        await unfold(page)
         await see(page, fork.id)
         row = page.locator("li", has_text=fork.id)
         await expect(row.locator(".outcome")).to_have_count(0)
@@ -159,6 +166,7 @@ async def test_all_buttons_of_a_debate_do_what_they_are_named_for_and_a_double_c
         await see(page, "Opponent is to answer it")
         await press(page, "Conclude")
         await page.get_by_role("button", name="Step", exact=True, disabled=True).wait_for()
+        await unfold(page)
         await see(page, "What it hangs on")
         ended = await guest.manager.load(debate_id)
         assert [note.text for note in ended.debate.notes] == ["Mind the costs.", "Prove it."]
@@ -289,6 +297,7 @@ async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: s
         link = page.get_by_role("link", name="Adopt Rust?")
         assert await link.get_attribute("href") == guest.site.build_address(rust)
         await link.click()
+        await unfold(page)
         await see(page, "What it hangs on")
         assert page.url == guest.site.build_address(rust)
         await page.get_by_text("All debates").click()

@@ -70,7 +70,7 @@ async def test_pause_and_resume_reach_a_debate_that_another_process_runs(databas
         debate_id = (await start_debate(other, run=True)).id
         await gate.wait_for_call()
         pressed = await guest.press(debate_id, "pause")
-        assert pressed.json()["line"].startswith("Answers in flight are kept")
+        assert pressed.json()["line"].startswith("Answers under way are kept")
         gate.release.set()
         with anyio.fail_after(PATIENCE):
             while other.is_working(debate_id):

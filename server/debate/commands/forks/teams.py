@@ -1,4 +1,4 @@
-"""The team of a fork: what it keeps of its parent's, and what is chosen anew."""
+"""The team of a fork: what it keeps of its parent's team, and what is chosen again."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,7 +14,7 @@ from server.debate.votes.teams import TeamRequest
 
 
 def keep_choice(team: Team | None, changes: ChangesInput) -> Team | None:
-    """What a fork keeps of a choice: nothing where debaters get other models, no judges where others are named."""
+    """What a fork keeps of a choice: nothing if debaters get other models, no judges if others are named."""
     if team is None or changes.models:
         return None
     is_named = changes.judges and changes.judges.models
@@ -24,11 +24,11 @@ def keep_choice(team: Team | None, changes: ChangesInput) -> Team | None:
 def plan_fork_team(
     debate: Debate, at_round: int, changes: ChangesInput, models: Sequence[str]
 ) -> TeamRequest:
-    """What a fork with `changes.team` chooses of these candidates: its debaters, and judges that were not heard yet.
+    """The choice for a fork with `changes.team` from these candidates: debaters, and judges that have not judged yet.
 
     `debate`: as it was after the inherited rounds.
 
-    Whom changes.models and changes.judges.models name stays, and so do seats of callers, and a panel with one.
+    Models named in changes.models and changes.judges.models stay; so do seats of callers, and a panel with one.
 
     Raises:
         InvalidRequestError: the team does not fit the debaters, or nobody is left to be chosen.
@@ -48,7 +48,9 @@ def plan_fork_team(
     return TeamRequest(
         candidates=tuple(dict.fromkeys(models)),
         count=count,
-        seated=() if setup.framer else tuple(one.model for one in setup.debaters if one.name not in free),
+        seated=()
+        if setup.framer
+        else tuple(debater.model for debater in setup.debaters if debater.name not in free),
         judges=0 if has_own_panel else MOST_JUDGES,
         topic=team.topic,
         diversity=Fraction(str(team.diversity)),
@@ -56,18 +58,18 @@ def plan_fork_team(
 
 
 def list_free_debaters(debate: Debate, changes: ChangesInput) -> list[str]:
-    """The debaters that a team is chosen for."""
-    named = {*map(str.strip, changes.models)}
+    """The debaters whose models the team provides."""
+    names = {*map(str.strip, changes.models)}
     seats = debate.setup.debaters
-    return [one.name for one in seats if one.name not in named and one.model not in WRITTEN]
+    return [debater.name for debater in seats if debater.name not in names and debater.model not in WRITTEN]
 
 
 def add_choice(changes: ChangesInput, team: Team, debate: Debate) -> ChangesInput:
-    """The changes with the models that were chosen."""
+    """The changes with the chosen models."""
     models = dict(zip(list_free_debaters(debate, changes), team.chosen, strict=False)) | changes.models
     judges = changes.judges
     if team.judges:
-        given = judges or JudgesInput()
-        count = given.count or len(debate.setup.judges.models)
-        judges = given.model_copy(update={"models": [*team.judges], "count": count})
+        requested = judges or JudgesInput()
+        count = requested.count or len(debate.setup.judges.models)
+        judges = requested.model_copy(update={"models": [*team.judges], "count": count})
     return changes.model_copy(update={"models": models, "judges": judges})

@@ -1,1 +1,1 @@
-"""How a request becomes the set-up of a debate: its format, phases, seats, effort, and whether they fit together."""
+"""How a request becomes the set-up of a debate: format, phases, seats, effort, and checks that they fit together."""

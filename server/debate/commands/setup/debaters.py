@@ -1,8 +1,9 @@
-"""The debaters of a debate: their names, and what they stand for or who proposes it."""
+"""The debaters of a debate: their names, and their stances or who proposes them."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
+from unicodedata import name as name_character
 from unicodedata import normalize
 
 from server.debate.commands.requests import DebateRequest, DebaterInput
@@ -20,12 +21,12 @@ from server.debate.facts.setup.seats import (
     Framer,
     Framing,
     JudgePanel,
-    seat_kind,
+    is_judge,
 )
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.framing import SIDES
-from server.debate.state.seats import SEAT_KINDS
+from server.debate.seats.registry import SEAT_NAMES
 
 RESERVED_NAMES = {
     "none": "that no side is right",
@@ -36,13 +37,13 @@ RESERVED_NAMES = {
     CLIENT: "the own model of the client that calls",
     HUMAN: "the person at the client",
 }
-"""Words of ballots, notes and models, with what they mean there: as a name each would be read as the other."""
+"""Words with a meaning in ballots, notes and models: no debater may be called so."""
 
 NO_FRAMER = "no model here names them: the embedded model is too small, and a caller names debaters itself"
 
 
 def build_framing(request: DebateRequest, models: Sequence[str], panel: JudgePanel) -> dict[str, Any]:
-    """Who proposes the positions where nobody named debaters, or why nobody does."""
+    """Who proposes the positions if nobody named debaters, or why nobody does."""
     if request.debaters or not request.options.framing:
         return {}
     for model in (*models, *panel.models):
@@ -51,13 +52,16 @@ def build_framing(request: DebateRequest, models: Sequence[str], panel: JudgePan
     return {"framing": Framing(problem=NO_FRAMER)}
 
 
-def find_same_stance(stances: Iterable[tuple[str, str]]) -> str:
-    """Which debaters stand for the same, in a sentence; "" if none do. `stances`: (name, stance) of each."""
+def describe_same_stance(setup: Opened) -> str:
+    """Two advocates with the same stance, in a sentence; "" for none. On panels, roles stand in their place."""
+    if setup.brief == "panel":
+        return ""
     names: dict[str, str] = {}
-    for name, stance in stances:
-        first = names.setdefault(normalize_name(stance), name)
-        if first != name and clean(stance):
-            return f'{first} and {name} stand for the same: "{collapse_whitespace(stance)[:100]}".'
+    for debater in setup.debaters:
+        earlier_name = names.setdefault(normalize_name(debater.stance), debater.name)
+        if debater.stance and earlier_name != debater.name:
+            position = collapse_whitespace(debater.stance)[:100]
+            return f'{earlier_name} and {debater.name} stand for the same: "{position}".'
     return ""
 
 
@@ -69,19 +73,22 @@ def describe_framing_problem(setup: Opened) -> str:
     return f"The positions are {positions}: {setup.framing.problem}."
 
 
+LOOK_ALIKE = {"Armenian", "Cyrillic", "Greek", "Latin"}
+"""Scripts with letters that look alike. A word that mixes two of them can be read as another name."""
+
+
+def name_script(letter: str) -> str:
+    return name_character(letter, "").partition(" ")[0].capitalize()
+
+
 MIN_DEBATERS, MAX_DEBATERS = 2, 26  # positions are lettered A to Z
 
 
-def build_debaters(
-    requested: Sequence[DebaterInput], row: Format, models: Sequence[str], *, same_stance: bool
-) -> tuple[Debater, ...]:
-    requested = requested or [DebaterInput(name=name, stance=stance) for name, stance in row.default_debaters]
-    check_debaters(requested, row)
-    problem = "" if same_stance else find_same_stance((row.name, row.stance) for row in requested)
-    advice = "Give each a position of its own, or pass options.same_stance=true if it is meant."
-    require(not problem, f"{problem} {advice}")
+def build_debaters(inputs: Sequence[DebaterInput], row: Format, models: Sequence[str]) -> tuple[Debater, ...]:
+    inputs = inputs or [DebaterInput(name=name, stance=stance) for name, stance in row.default_debaters]
+    check_debaters(inputs, row)
     debaters = []
-    for index, debater in enumerate(requested):
+    for index, debater in enumerate(inputs):
         name, model = debater.name.strip(), debater.model or models[index % len(models)]
         changes: dict[str, str] = {"name": name, "model": model}
         if not debater.stance:
@@ -96,8 +103,8 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
     Raises:
         InvalidRequestError: one of them is wrong; the text names the debater.
     """
-    allowed = f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}."
-    require(MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS, f"{allowed} Leave `debaters` out for two.")
+    problem = f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}."
+    require(MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS, f"{problem} Leave `debaters` out for two.")
     kind = "stance" if row.requires_stances else "role"
     for debater in debaters:
         name = normalize_name(debater.name)
@@ -116,15 +123,19 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
             f"{debater.name} has no {kind}: pass {{name, {kind}}}, and say in `{kind}` what it speaks for.",
         )
     names = Counter(normalize_name(debater.name) for debater in debaters)
-    repeated = ", ".join(debater.name for debater in debaters if names[normalize_name(debater.name)] > 1)
-    require(not repeated, f"Names must be unique, and {repeated} are the same. Rename all but one.")
+    duplicates = ", ".join(debater.name for debater in debaters if names[normalize_name(debater.name)] > 1)
+    require(not duplicates, f"Names must be unique, and {duplicates} are the same. Rename all but one.")
 
 
 def check_name_is_free(name: str) -> None:
-    """Raises InvalidRequestError for a name that means something else where debaters are named."""
-    plain = normalize_name(normalize("NFKC", name))
+    """Raises InvalidRequestError for a name that means something else wherever debaters are named."""
+    normalized = normalize_name(normalize("NFKC", name))
     refusal = f"A debater cannot be called {name!r}"
-    is_of_seat = seat_kind(plain) != "debaters" or plain in SEAT_KINDS
+    is_of_seat = is_judge(normalized) or normalized in SEAT_NAMES
     require(not is_of_seat, f"{refusal}: another seat has this name.")
-    meaning = RESERVED_NAMES.get(plain)
+    for word in normalized.split():
+        scripts = sorted(LOOK_ALIKE & {name_script(letter) for letter in word if letter.isalpha()})
+        mixture = f"{word!r} mixes {' and '.join(scripts)} letters, which look alike"
+        require(not scripts[1:], f"{refusal}: {mixture}. Write it in one script.")
+    meaning = RESERVED_NAMES.get(normalized)
     require(not meaning, f"{refusal}: the word means {meaning}. Name it after what it stands for.")

@@ -1,4 +1,4 @@
-"""Documents of a set-up: within bounds, and digested where they do not fit the windows of all seats."""
+"""Documents of a set-up: within bounds, and digested if they do not fit everybody's window."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,8 +10,8 @@ from server.debate.facts.setup.documents import Document, Reader, Section
 from server.debate.facts.setup.limits import Window
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import EMBEDDED, WRITTEN
-from server.debate.rules.advance import build_phase_entered
-from server.debate.rules.budget import find_round_shortfall
+from server.debate.rules.budget import find_first_round, find_round_shortfall
+from server.debate.rules.course import build_phase_entered
 from server.debate.rules.schedule import count_turns
 from server.debate.rules.windows import (
     ANSWER_TOKENS,
@@ -28,42 +28,42 @@ MOST_WORDS, LEAST_WORDS = 150, 10
 """Words of the digest of a section."""
 
 WHOLE_SHARE, DIGEST_SHARE, PASSAGE_SHARE = 0.2, 0.55, 0.25
-"""The parts of the room for documents in the smallest window: for short ones whole, for digests, for passages."""
+"""Parts of the smallest window's room for documents: for short ones in full, for digests, for passages."""
 
 SAFE_SHARE, ROOM_SHARE = 0.8, 0.95
-"""The parts of a window, and of what the talk leaves of it, that estimated tokens may fill. Texts differ."""
+"""Parts of a window, and of the room left by the talk, that estimated tokens may fill, as estimates are rough."""
 
 JUDGMENT_TOKENS = 500
-"""What a judge is told beside the record: its criteria, positions and the shape of its answer."""
+"""What a judge reads beside the record: criteria, positions and the form of its answer."""
 
 
 def plan_digests(setup: Opened) -> Opened:
-    """The setup with a reader for the documents that do not fit the windows of all seats; itself where that is no help.
+    """The set-up with a reader for documents that do not fit everybody's window; unchanged where a reader cannot help.
 
     Raises:
-        InvalidRequestError: the limits do not pay for reading them and one round of talk.
+        InvalidRequestError: the limits do not pay for the reading and one round of talk.
     """
     readers = [name for name in find_models(setup) if name not in (*WRITTEN, EMBEDDED)]
     windows = Debate(setup).windows
-    known = [window for name in find_models(setup) if (window := windows.get(name))]
-    if not (setup.documents and readers and known):
+    known_windows = [window for name in find_models(setup) if (window := windows.get(name))]
+    if not (setup.documents and readers and known_windows):
         return setup
     model = max(readers, key=lambda name: windows.get(name, 0))
-    room = compute_room(setup, min(known))
-    digested = choose_digested(setup, int(room * WHOLE_SHARE))
+    room = compute_room(setup, min(known_windows))
+    long_documents = choose_digested(setup, int(room * WHOLE_SHARE))
     longest = int((windows.get(model, 0) - PROMPT_OVERHEAD_TOKENS - ANSWER_TOKENS) * SAFE_SHARE)
     if room <= 0 or longest <= 0:
         return setup
-    sections = tuple(list_sections(setup, digested, longest))
+    sections = tuple(list_sections(setup, long_documents, longest))
     characters = int(room * DIGEST_SHARE) * CHARACTERS_PER_TOKEN // len(sections)
     words = next((n for n in range(MOST_WORDS, 0, -1) if compute_section_length(n) <= characters), 0)
     if words < LEAST_WORDS:
         return setup
     passages = int(room * PASSAGE_SHARE) * CHARACTERS_PER_TOKEN
     reader = Reader(model=model, sections=sections, words=words, passage_characters=passages)
-    planned = setup.model_copy(update={"reader": reader})
-    check_budget(planned)
-    return planned
+    planned_setup = setup.model_copy(update={"reader": reader})
+    check_budget(planned_setup)
+    return planned_setup
 
 
 def compute_room(setup: Opened, window: int) -> int:
@@ -75,35 +75,35 @@ def compute_room(setup: Opened, window: int) -> int:
 
 
 def choose_digested(setup: Opened, room: int) -> list[int]:
-    """The places of the documents that are not shown whole: all but the shortest, as far as these fit."""
+    """The numbers of the documents that are not shown in full: all but the shortest, as far as these fit."""
     sizes = [estimate_tokens([document.text]) for document in setup.documents]
-    digested = []
+    numbers = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):
         if sizes[index] <= room:
             room -= sizes[index]
         else:
-            digested.append(index + 1)
-    return sorted(digested) or [sizes.index(max(sizes)) + 1]
+            numbers.append(index + 1)
+    return sorted(numbers) or [sizes.index(max(sizes)) + 1]
 
 
-def list_sections(setup: Opened, digested: Iterable[int], tokens: int) -> Iterable[Section]:
+def list_sections(setup: Opened, numbers: Iterable[int], tokens: int) -> Iterable[Section]:
     """The sections of these documents, of at most so many tokens each."""
-    for index in digested:
+    for index in numbers:
         text = setup.documents[index - 1].text
-        each = max(estimate_tokens([text]), 1) / max(len(text), 1)  # more for scripts without spaces
-        for start, end in split_document(text, int(tokens / each)):
+        tokens_per_character = max(estimate_tokens([text]), 1) / max(len(text), 1)  # higher without spaces
+        for start, end in split_document(text, int(tokens / tokens_per_character)):
             yield Section(document=index, start=start, end=end)
 
 
 def check_budget(setup: Opened) -> None:
     debate, reader = Debate(setup), setup.reader
-    first = next(phase for phase in setup.phases if phase.is_talk)
-    before = len(reader.sections) if reader else 0
-    entered = build_phase_entered(debate, first, None)
-    reason = find_round_shortfall(debate, entered, before=before + setup.needs_framing)
+    first_phase = find_first_round(setup)
+    section_count = len(reader.sections) if reader else 0
+    entry = build_phase_entered(debate, first_phase, None)
+    reason = find_round_shortfall(debate, entry, calls_before=section_count + setup.needs_framing)
     require(
         not reason,
-        f"The documents take {before} calls to read, and the limits do not allow them and one round of talk "
+        f"The documents take {section_count} calls to read, and the limits do not allow them and one round of talk "
         f"({reason}). Raise them, or pass the parts that matter.",
     )
 
@@ -112,30 +112,30 @@ MAX_TOTAL_DOCUMENT_LENGTH = 3_000_000
 
 
 def add_windows(setup: Opened, windows: Sequence[Window]) -> Opened:
-    """The setup with the windows of its models, as far as known.
+    """The set-up with the windows of its models, as far as known.
 
     Raises:
-        InvalidRequestError: the first prompts do not fit a seat's model, and are not to be sent all the same.
+        InvalidRequestError: the first prompts do not fit a seat's model.
     """
     setup = setup.model_copy(update={"windows": tuple(windows)})
-    if setup.on_window == "refuse" and not setup.reader and not setup.forked_at_round and find_misfits(setup):
+    if not setup.reader and not setup.forked_at_round and find_misfits(setup):
         setup = plan_digests(setup)
-    misfits = "; ".join(find_misfits(setup)) if setup.on_window == "refuse" else ""
+    misfits = "; ".join(find_misfits(setup))
     advice = (
-        "Choose models with a larger window, pass only the parts of the documents that matter, or send it all the "
-        "same with options.on_window=warn. A window that is larger in truth belongs in the setting `windows`."
+        "Choose models with a larger window, or pass only the parts of the documents that matter. A window that is "
+        "larger in truth belongs in the setting `windows`."
     )
     require(not misfits, f"Question and documents are too long: {misfits}. {advice}")
     return setup
 
 
 def build_documents(
-    added: Sequence[DocumentInput], existing: Sequence[Document] = (), after_round: int = 0
+    inputs: Sequence[DocumentInput], existing: Sequence[Document] = (), after_round: int = 0
 ) -> tuple[Document, ...]:
-    """Return `existing` and those added after a round; InvalidRequestError where they are too long together."""
+    """Return `existing` and the documents added after a round. Raises InvalidRequestError if they are too long."""
     documents = (
         *existing,
-        *(Document(**document.model_dump(), after_round=after_round) for document in added),
+        *(Document(**document.model_dump(), after_round=after_round) for document in inputs),
     )
     total = sum(len(document.text) for document in documents)
     require_length(

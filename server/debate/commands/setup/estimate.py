@@ -1,29 +1,43 @@
-"""What a debate is likely to take: calls, seconds, tokens and dollars, from its rounds and seats."""
+"""The likely cost of a debate: calls, seconds, tokens and dollars, from its rounds and seats."""
 
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import assert_never
 
+from server.debate.answer.debates import count_readings, list_reviewers
 from server.debate.ballots.samples import MOST_SAMPLES
 from server.debate.ballots.waves import MIN_ROUNDS, is_debaters_vote, joins_final_wave
 from server.debate.commands.setup.effort import PRESETS, apply_effort
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
-from server.debate.facts.setup.phases import Phase, count_passes
-from server.debate.facts.setup.seats import FRAMER, MODERATOR, REFEREE, WRITTEN
+from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask, Phase, count_passes
+from server.debate.facts.setup.seats import (
+    CHECKER,
+    FRAMER,
+    MODERATOR,
+    SYNTHESIZER,
+    WRITER,
+    WRITTEN,
+)
 from server.debate.rules.budget import (
     count_expected_answers,
     count_model_seats,
     estimate_next_call,
     list_phase_answers,
+    list_readers,
 )
-from server.debate.rules.schedule import expects_closing_round
 from server.debate.rules.windows import PROMPT_OVERHEAD_TOKENS, estimate_tokens
 from server.debate.state.debate import Debate
 from server.debate.state.seats import find_models
 
 ANSWER_TOKENS = (100, 400)
 """Tokens of an answer, at least and at most."""
+
+ADVICE_TOKENS = (200, 400)
+"""Tokens of an answer or a review, at least and at most."""
+
+ADVICE_OVERHEAD_TOKENS = 450
+"""Approximate size of the fixed parts of a prompt in the answer format."""
 
 ANSWER_SECONDS = (3, 20)
 """Seconds that a model takes for an answer, at least and at most."""
@@ -34,41 +48,44 @@ BASELINE_STEPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a debate is likely to take, as (low, high). Costs in USD are "" where a price is unknown.
+    """The likely cost of a debate, as (low, high). Costs in USD are "" if a price is unknown.
 
-    `may_double`: as much again is taken if the judges leave it open, for a mirror.
+    `may_double`: a mirror costs as much again if the judges leave it open.
     """
 
-    calls: int
+    calls: int  # the fewest, if the number depends on findings
     caller_turns: int
     seconds: tuple[int, int]
     input_tokens: tuple[int, int]
     output_tokens: tuple[int, int]
     cost_usd: tuple[str, str]
     may_double: bool = False
+    most_calls: int = 0  # 0: as many as `calls`
 
 
 def estimate(debate: Debate) -> Estimate:
     """Estimate from rounds and seats: answers of 100 to 400 tokens in 3 to 20 seconds, and prompts that quote them.
 
-    A baseline takes as much again, and so does a mirror that is asked for whatever the judges find; it has no baseline.
+    A baseline costs as much again. So does a mirror that is held in any case; it has no baseline.
     """
+    if debate.setup.answering:
+        return estimate_advice(debate)
     calls = count_expected_answers(debate, of_models=True)
     caller_turns = count_expected_answers(debate) - calls
-    asked = [(count_model_seats(debate, wave.seats), wave.quoted) for wave in plan_waves(debate)]
-    steps, quoted = sum(count > 0 for count, _ in asked), sum(count * turns for count, turns in asked)
-    first, _ = estimate_next_call(Debate(debate.setup))
-    own = calls * first + count_section_tokens(debate.setup, first)
-    low, high = ((own + quoted * answer, calls * answer) for answer in ANSWER_TOKENS)
+    counts = [(count_model_seats(debate, wave.seats), wave.quoted) for wave in plan_waves(debate)]
+    steps, quoted = sum(count > 0 for count, _ in counts), sum(count * turns for count, turns in counts)
+    prompt_tokens, _ = estimate_next_call(Debate(debate.setup))
+    material_tokens = calls * prompt_tokens + count_section_tokens(debate.setup, prompt_tokens)
+    low, high = ((material_tokens + quoted * answer, calls * answer) for answer in ANSWER_TOKENS)
     has_mirror = debate.setup.mirror == "on"
     has_baseline = any(phase.is_baseline for phase in debate.setup.phases)
-    samples = min(sum(low) // (first + ANSWER_TOKENS[0]), MOST_SAMPLES) if has_baseline else 0
+    samples = min(sum(low) // (prompt_tokens + ANSWER_TOKENS[0]), MOST_SAMPLES) if has_baseline else 0
     calls, steps = (
         (1 + has_mirror) * calls + samples,
         (1 + has_mirror) * steps + BASELINE_STEPS * has_baseline,
     )
     times = 1 + has_mirror + has_baseline
-    low, high = ((times * read, times * written) for read, written in (low, high))
+    low, high = ((times * read_tokens, times * written_tokens) for read_tokens, written_tokens in (low, high))
     costs = (estimate_cost(debate, low), estimate_cost(debate, high))
     fastest, slowest = ANSWER_SECONDS
     return Estimate(
@@ -82,12 +99,43 @@ def estimate(debate: Debate) -> Estimate:
     )
 
 
+def estimate_advice(debate: Debate) -> Estimate:
+    """For the answer format: if all goes well, and if they argue as often as allowed and all is written again.
+
+    A fork pays for the rounds that it does not inherit.
+    """
+    setup = debate.setup
+    waves = (plan_advice_waves(debate), plan_advice_waves(debate, is_longest=True))
+    calls = [sum(count_model_seats(debate, wave.seats) for wave in plan) for plan in waves]
+    caller_turns = sum(len(wave.seats) for wave in waves[0]) - calls[0]
+    steps = [sum(count_model_seats(debate, wave.seats) > 0 for wave in plan) for plan in waves]
+    prompt_tokens = estimate_next_call(Debate(setup))[0] - PROMPT_OVERHEAD_TOKENS + ADVICE_OVERHEAD_TOKENS
+    tokens = []
+    for plan, number, answer in zip(waves, calls, ADVICE_TOKENS, strict=True):
+        quoted_answers = sum(count_model_seats(debate, wave.seats) * wave.quoted for wave in plan)
+        material_tokens = number * prompt_tokens + count_section_tokens(setup, prompt_tokens)
+        tokens.append((material_tokens + quoted_answers * answer, number * answer))
+    (low_read, low_written), (high_read, high_written) = tokens
+    fastest, slowest = ANSWER_SECONDS
+    return Estimate(
+        calls[0],
+        caller_turns,
+        (steps[0] * fastest, steps[1] * slowest),
+        (low_read, high_read),
+        (low_written, high_written),
+        (estimate_cost(debate, tokens[0]), estimate_cost(debate, tokens[1])),
+        most_calls=calls[1],
+    )
+
+
 def count_section_tokens(setup: Opened, usual: int) -> int:
-    """What prompts with sections of long documents have beyond as many usual ones, of this many tokens."""
+    """How much longer prompts with sections of long documents are than as many usual ones, of this many tokens."""
     if setup.reader is None:
         return 0
-    read = [each.text for number, each in enumerate(setup.documents, 1) if setup.reader.has_digest(number)]
-    return estimate_tokens(read) + len(setup.reader.sections) * (PROMPT_OVERHEAD_TOKENS - usual)
+    texts = [
+        document.text for number, document in enumerate(setup.documents, 1) if setup.reader.has_digest(number)
+    ]
+    return estimate_tokens(texts) + len(setup.reader.sections) * (PROMPT_OVERHEAD_TOKENS - usual)
 
 
 def estimate_cost(debate: Debate, tokens: tuple[int, int]) -> str:
@@ -95,40 +143,66 @@ def estimate_cost(debate: Debate, tokens: tuple[int, int]) -> str:
     prices = [price for price in debate.prices if price.model not in WRITTEN]
     if not prices or any(not price.input for price in prices):
         return ""
-    each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in prices]
-    return f"{(sum(each, Decimal(0)) / len(each)).quantize(Decimal('0.0001')):f}"
+    costs = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in prices]
+    return f"{(sum(costs, Decimal(0)) / len(costs)).quantize(Decimal('0.0001')):f}"
 
 
 def estimate_levels(setup: Opened) -> dict[EffortLevel, Estimate]:
-    """What the debate would take with each of the other levels; {} for a fork, whose past is paid."""
+    """The likely cost at each of the other levels; {} for a fork, whose past is paid."""
     if setup.effort is None or setup.forked_from:
         return {}
-    known = {price.model: price for price in (*setup.effort.models, *setup.prices)}
-    found: dict[EffortLevel, Estimate] = {}
+    prices_by_model = {price.model: price for price in (*setup.effort.models, *setup.prices)}
+    estimates: dict[EffortLevel, Estimate] = {}
     for level in PRESETS:
         if level != setup.effort.level:
-            other = apply_effort(setup, level)
-            prices = tuple(known[name] for name in find_models(other) if name in known)
-            found[level] = estimate(Debate(other.model_copy(update={"prices": prices})))
-    return found
+            setup_at_level = apply_effort(setup, level)
+            prices = tuple(
+                prices_by_model[name] for name in find_models(setup_at_level) if name in prices_by_model
+            )
+            estimates[level] = estimate(Debate(setup_at_level.model_copy(update={"prices": prices})))
+    return estimates
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Answers that are asked for together, and how many turns each prompt quotes."""
+    """Answers that are asked for together; `quoted`: how many turns each prompt quotes."""
 
     seats: tuple[str, ...]
     quoted: int
 
 
+def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]:
+    """The waves of the answer format, in order. `is_longest`: with all exchanges, and reports written again."""
+    setup, exchanges = debate.setup, debate.max_rounds if is_longest else 0
+    answers, reviewers = len(setup.debaters), list_reviewers(debate)
+    reviews = reviewers * count_readings(debate)
+    report = Wave((WRITER,), answers + len(reviews))
+    rewrites = [report] if is_longest else []
+    waves: dict[AdviceTask, list[Wave]] = {
+        "advice": [Wave(debate.names, 0)],
+        "review": [Wave(reviews, answers)],
+        "exchange": [Wave(reviewers, len(reviewers))] * exchanges,
+        "report": [report, *rewrites],
+        "check": [Wave((CHECKER,), 1), *rewrites],
+    }
+    wanted = [task for task in ADVICE_TASKS if any(phase.wants == task for phase in setup.phases)]
+    held = [
+        debate.round_phase(one.round).wants for one in debate.rounds if one.round <= setup.forked_at_round
+    ]
+    for task in wanted[: max((wanted.index(task) + 1 for task in wanted if task in held), default=0)]:
+        waves[task] = waves[task][held.count(task) :] if task == held[-1] == "exchange" else []
+    synthesis = [Wave((SYNTHESIZER,), 1)] if setup.synthesizer else []
+    return [*(wave for task in wanted for wave in waves[task]), *synthesis]
+
+
 def plan_waves(debate: Debate) -> list[Wave]:
-    """What is asked for one after the other in the whole debate, if the talk does not end early; no baseline."""
+    """The waves of the whole debate, in order, if the talk does not end early; without a baseline."""
     setup, names = debate.setup, debate.names
+    if setup.answering:
+        return plan_advice_waves(debate, is_longest=True)
     rounds = list_talk_rounds(debate)
     waves = [Wave((FRAMER,), 0)] if setup.framer else []
-    waits = (
-        setup.skip_if_agreed or not WRITTEN.isdisjoint(find_models(setup)) or rounds[0].order != "together"
-    )
+    waits = not WRITTEN.isdisjoint(find_models(setup)) or rounds[0].order != "together"
     blind = () if setup.ballots == "none" or is_debaters_vote(setup.phases[0]) else names
     if blind and waits:
         waves.append(Wave(blind, 0))
@@ -140,7 +214,7 @@ def plan_waves(debate: Debate) -> list[Wave]:
             together = ()
             turns += sum(seat in names for seat in group)
         waves += [
-            Wave(seats, turns) for seats in list_reviewers(debate, number, is_last=number == len(rounds))
+            Wave(seats, turns) for seats in list_round_readers(debate, number, is_last=number == len(rounds))
         ]
     talk = [setup.phases.index(phase) for phase in setup.phases if phase.is_talk]
     joining = names if joins_final_wave(setup) else ()
@@ -154,19 +228,18 @@ def plan_waves(debate: Debate) -> list[Wave]:
 
 
 def list_talk_rounds(debate: Debate) -> list[Phase]:
-    """The phase of each round of talk, and the closing round, if the talk does not end early."""
+    """The phase of each round of talk, if it does not end early."""
     phases = debate.setup.phases
-    talk = [phase for phase in phases if phase.is_talk and not phase.closes_talk]
+    talk = [phase for phase in phases if phase.is_talk]
     free = debate.max_rounds - sum(count_passes(phases, phase) for phase in talk)
-    held: list[Phase] = []
+    rounds: list[Phase] = []
     for phase in talk:
-        held += [phase] * (count_passes(phases, phase) + (max(free, 0) if phase.repeats else 0))
-    closing = [phase for phase in phases if phase.closes_talk and expects_closing_round(debate.setup)]
-    return [*held[: debate.max_rounds], *closing]
+        rounds += [phase] * (count_passes(phases, phase) + (max(free, 0) if phase.repeats else 0))
+    return rounds[: debate.max_rounds]
 
 
 def list_turn_groups(debate: Debate, phase: Phase) -> list[tuple[str, ...]]:
-    """Who speaks together in a round of talk, one group after the other."""
+    """Who speaks at once in a round of talk: groups, one after the other."""
     one_by_one: list[tuple[str, ...]] = [(name,) for name in debate.names]
     if phase.wants == "message":
         return [debate.names, debate.names]
@@ -183,11 +256,11 @@ def list_turn_groups(debate: Debate, phase: Phase) -> list[tuple[str, ...]]:
             assert_never(phase.order)
 
 
-def list_reviewers(debate: Debate, number: int, *, is_last: bool) -> list[tuple[str, ...]]:
-    """Who is asked after the turns of a round of talk, one group after the other."""
+def list_round_readers(debate: Debate, number: int, *, is_last: bool) -> list[tuple[str, ...]]:
+    """Who is asked after the turns of a round of talk: groups, one after the other."""
     setup = debate.setup
     ends_by_ballots = setup.stop == "on" and number >= MIN_ROUNDS
     has_ballots = setup.ballots == "rounds" or (setup.ballots == "blind" and ends_by_ballots)
     groups = [debate.names] if has_ballots and not is_last else []
-    groups += [(REFEREE,)] if setup.referee else []
+    groups += [tuple(list_readers(setup))] if setup.officers else []
     return groups + ([(MODERATOR,)] if setup.moderator and setup.moderator.closes else [])

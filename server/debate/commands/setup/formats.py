@@ -1,13 +1,14 @@
 """The table of formats, and the phases that formats and `options.phases` consist of.
 
-No other code names a format.
+No other code names a format, except the two for requests that name none (`requests`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, count
+from typing import Literal
 
-from server.debate.facts.setup.options import BallotMode, Brief, StopMode
+from server.debate.facts.setup.options import BallotMode, Brief, CountingRule, StopMode
 from server.debate.facts.setup.phases import Phase
 
 KNOWN_PHASES = (
@@ -22,6 +23,11 @@ KNOWN_PHASES = (
     Phase(name="audience_vote", participants="judges", order="together", wants="ballot"),
     Phase(name="verdict", participants="judges", order="together"),
     Phase(name="deliverable", participants="synthesizer", order="together"),
+    Phase(name="answer", participants="debaters", order="together", wants="advice"),
+    Phase(name="review", participants="debaters", order="together", wants="review"),
+    Phase(name="exchange", participants="debaters", order="together", wants="exchange", repeats=True),
+    Phase(name="report", participants="writer", order="together", wants="report"),
+    Phase(name="check", participants="checker", order="together", wants="check"),
 )
 FINAL_BALLOTS = Phase(
     name="ballots", participants="debaters", order="together", wants="ballot", is_private=True
@@ -29,19 +35,19 @@ FINAL_BALLOTS = Phase(
 """Where private ballots follow the talk, and no other phase does."""
 
 BASELINE = Phase(name="baseline", participants="debaters", order="together", wants="ballot", is_baseline=True)
-"""A vote of blind ballots for the price of the debate, at its end."""
+"""A vote of blind ballots for as many tokens as the debate used, at its end."""
 
 PHASES = {phase.name: phase for phase in KNOWN_PHASES}
 
 
 def choose_unique_name(name: str, previous: Sequence[Phase]) -> str:
-    """The name, followed by a number where an earlier phase has it."""
+    """The name; with a number if an earlier phase has it."""
     names = chain([name], (f"{name} {number}" for number in count(2)))
     return next(free for free in names if free not in [phase.name for phase in previous])
 
 
 def list_phases(names: str, *, repeats: str) -> tuple[Phase, ...]:
-    """Known phases in this order. The one that `repeats` names fills the rounds that are left."""
+    """Known phases in this order. The one that `repeats` names fills the remaining rounds."""
     phases: list[Phase] = []
     for name in names.split():
         changes = {"name": choose_unique_name(name, phases), "repeats": name == repeats}
@@ -63,12 +69,19 @@ class Format:
     brief: Brief = "advocate"
     requires_stances: bool = True  # False: a role is enough
     has_closing_moderator: bool = False  # it may settle the question
-    counting: str = ""  # the rule that makes the verdict; "" for the usual one of its phases
+    counting: CountingRule | Literal[""] = (
+        ""  # the rule that makes the verdict; "" for the usual one of its phases
+    )
     default_judges: int = 0  # of an audience; 0: as many as the effort allows
     default_turns: int = 0  # of the whole debate; 0: only rounds are limited
     ballots: BallotMode = "none"  # when debaters are asked in private
-    stop: StopMode = "report"  # what follows from ballots that move no more
-    max_turn_tokens: int = 2000  # leaves room for models that reason first
+    stop: StopMode = "off"  # what happens when ballots no longer move
+    max_turn_tokens: int = 0  # of the text of a turn; 0: computed from the words asked for
+
+    @property
+    def is_advice(self) -> bool:
+        """Whether its debaters are advisors, who answer instead of arguing."""
+        return self.phases[0].is_advice
 
 
 FORMATS: dict[str, Format] = {
@@ -76,8 +89,19 @@ FORMATS: dict[str, Format] = {
     for row in (
         Format(
             name="second_opinion",
-            summary="Openings, then rebuttals, each written without seeing the others' of the same round; "
-            "then judges.",
+            summary="Models answer apart, check each other's answers as strangers', argue only where they differ, and "
+            "one answer comes out.",
+            phases=list_phases("answer review exchange report check", repeats="exchange"),
+            default_rounds=1,
+            warn_above_rounds=2,
+            max_allowed_rounds=4,
+            default_debaters=(),
+            requires_stances=False,
+        ),
+        Format(
+            name="advocates",
+            summary="Debaters with stances: openings, then rebuttals, each written without seeing the others' of "
+            "the same round; then judges.",
             phases=list_phases("opening rebuttal verdict", repeats="rebuttal"),
             warn_above_rounds=3,
             max_allowed_rounds=4,
@@ -122,7 +146,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="oxford",
-            summary="An audience of judges votes, the debaters argue, the audience votes again: the position "
+            summary="An audience votes, the debaters argue, the audience votes again: the position "
             "that gained most wins. No movement, or a tie, is undecided.",
             phases=list_phases("audience_vote opening rebuttal audience_vote", repeats="rebuttal"),
             counting="swing",

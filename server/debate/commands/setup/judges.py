@@ -1,4 +1,4 @@
-"""The judges of a debate, and those asked beyond it: judges in reserve, and the judges of its mirror."""
+"""The judges of a debate, and those of its mirror."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,30 +12,25 @@ from server.debate.votes.families import family
 from server.debate.votes.voters import verdict_source
 
 MIRROR_MODES: dict[bool | str, MirrorMode] = {False: "off", True: "on", "if_contested": "if_contested"}
-"""How a debate records `options.mirror`."""
+"""`options.mirror` as a debate records it."""
 
 
 def check_escalation(setup: Opened) -> None:
-    """Raises InvalidRequestError for a mirror or judges in reserve where no judges decide, or nobody could be asked."""
-    reserve, has_judges = setup.judges.reserve, verdict_source(setup) == "judges"
-    problem = (
-        f"options.{{}} needs judges who decide, and {setup.format} has none with these phases: leave it out."
-    )
-    require(has_judges or setup.mirror == "off", problem.format("mirror"))
-    require(has_judges or not reserve, problem.format("judges.reserve"))
+    """Raises InvalidRequestError for a mirror without judges who decide, or with nobody to ask."""
+    if setup.mirror == "off":
+        return
+    problem = f"options.mirror needs judges who decide, and {setup.format} has none with these phases"
+    require(verdict_source(setup) == "judges", f"{problem}: leave it out.")
     writing = [debater.name for debater in setup.debaters if debater.model in AWAITED]
     writing += ["a judge"] * (not AWAITED.isdisjoint(setup.judges.models))
     problem = (
         f"options.mirror: the server holds the mirror by itself, and can ask nobody for {', '.join(writing)}."
     )
-    require(not writing or setup.mirror == "off", f"{problem} Give models to those seats, or leave it out.")
-    known = {*setup.judges.models, *WRITTEN}
-    problem = "options.judges.reserve: each model once, none that judges already, and not the caller."
-    require(len({*reserve} - known) == len(reserve), problem)
+    require(not writing, f"{problem} Give models to those seats, or leave it out.")
 
 
 def build_panel(judges: requests.JudgesInput, phases: Sequence[Phase], models: Sequence[str]) -> JudgePanel:
-    """The judges as requested; one, where their number is left to the effort."""
+    """The judges as requested; one if their number is left to the effort."""
     pool = judges.models or models
     has_judges = any(phase.participants == "judges" for phase in phases)
     count = (judges.count or len(judges.models) or 1) if has_judges else 0
@@ -44,14 +39,14 @@ def build_panel(judges: requests.JudgesInput, phases: Sequence[Phase], models: S
 
 
 def rank_judges(models: Iterable[str], debating: Iterable[str]) -> list[str]:
-    """Models that may judge, each once: those of other families than the debaters' first, the debaters' own last.
+    """Models that may judge, each once: first those of other families than the debaters', last the debaters' own.
 
-    The embedded model, which is too small, and the caller judge where nobody else can, and then alone.
+    The embedded model, which is too small, and the caller judge only if nobody else can, and then alone.
     """
     models, debating = [*models], [*debating]
     free = [model for model in models if model not in debating]
-    named = dict.fromkeys((*free, *reversed(models), *debating))
+    in_order = dict.fromkeys((*free, *reversed(models), *debating))
     families = {*map(family, debating)}
-    able = [model for model in named if model not in (*WRITTEN, EMBEDDED)]
+    able = [model for model in in_order if model not in (*WRITTEN, EMBEDDED)]
     able.sort(key=lambda model: (model in debating, family(model) in families))
-    return able or [*named][:1]
+    return able or [*in_order][:1]

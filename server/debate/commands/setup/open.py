@@ -1,16 +1,25 @@
-"""Turns a request into the setup of a debate, or refuses it with an error that says what to change."""
+"""Turns a request into the set-up of a debate, or refuses it with an error that says what to change."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from server.debate.ballots.waves import may_converge
 from server.debate.commands import requests
 from server.debate.commands.requests import DebateRequest, OptionsInput
-from server.debate.commands.setup.ballots import add_challenges, add_meter, asks_for_ballots
+from server.debate.commands.setup.advisors import (
+    EXCHANGES,
+    add_answering,
+    build_advisors,
+    build_reviewing_judges,
+    check_advice_options,
+    drop_defaults,
+)
+from server.debate.commands.setup.ballots import add_meter, asks_for_ballots, check_challenges
 from server.debate.commands.setup.debaters import build_debaters, build_framing
 from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.effort import PRESETS, apply_effort, build_effort, list_levels, mix_families
 from server.debate.commands.setup.formats import FORMATS, Format
 from server.debate.commands.setup.judges import MIRROR_MODES, build_panel, check_escalation, rank_judges
-from server.debate.commands.setup.officers import build_moderator, build_officer, build_readers
+from server.debate.commands.setup.officers import build_moderator, build_officer, build_officers
 from server.debate.commands.setup.phases import add_last_phases, build_phases, compute_max_rounds
 from server.debate.commands.setup.team import add_team, order_models
 from server.debate.commands.setup.voting import add_voting
@@ -20,21 +29,26 @@ from server.debate.facts.setup.limits import Breakpoint, Price, check_prices_kno
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
 from server.debate.facts.setup.phases import Phase
-from server.debate.facts.setup.seats import FRAMER, JUDGE_PREFIX, WRITTEN, Officer
+from server.debate.facts.setup.seats import FRAMER, SYNTHESIZER, WRITTEN, Officer
 from server.debate.facts.setup.team import Team
 from server.debate.replies.extract import normalize_name
-from server.debate.rules.advance import build_phase_entered
-from server.debate.rules.budget import count_first_calls, find_round_shortfall, pays_for_all
+from server.debate.rules.budget import (
+    count_first_calls,
+    find_first_round,
+    find_round_shortfall,
+    pays_for_all,
+)
+from server.debate.rules.course import build_phase_entered
 from server.debate.schemas.output_schema import check_schema
-from server.debate.state.debate import Debate
+from server.debate.seats.registry import SEAT_KINDS
+from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import label_debaters
-from server.debate.state.seats import SEAT_KINDS, find_models, find_seat_prompt, seat_models
-from server.debate.votes.voters import find_voters
+from server.debate.state.seats import find_models, find_seat_prompt, seat_models
 
 MAX_QUESTION_LENGTH = 10_000
 
-TAKEN_OVER = {"cache", "handoff", "instructions", "on_window", "quorum", "skip_if_agreed"}
-"""Options that a debate has as they are given."""
+TOKENS_FOR_WORD = 6
+"""Tokens allowed for each word asked for: enough for any language, and for a model that writes more."""
 
 
 def open_debate(
@@ -47,32 +61,35 @@ def open_debate(
     embeddings: str = "",
     team: Team | None = None,
 ) -> Opened:
-    """Return the setup of the requested debate, with prices.
+    """Return the set-up of the requested debate, with prices.
 
-    `models` are assigned to the debaters in turn. Judges and officers get models that no debater has, or
-    the same in reverse order. `seed` and `effort` apply where the request has none; less effort than that is chosen
-    where the limits do not pay for it. `find_price`: in USD per token. `embeddings`: the model that says whether
-    voters hold alike what they hold; "" for none. `team`: was chosen of these models.
+    `models` are assigned to the debaters in turn. Judges and officers get models that no debater has, or the same
+    ones in reverse order. `seed` and `effort` apply if the request has none; a lower effort is chosen if the limits
+    do not pay for it. `find_price`: in USD per token. `embeddings`: the model that compares the positions of voters;
+    "" for none. `team`: chosen from these models.
 
     Raises:
         InvalidRequestError: the debate cannot be held as requested.
     """
-    known = ", ".join(FORMATS)
-    require(request.format in FORMATS, f"There is no format {request.format[:60]!r}. Formats: {known}.")
-    given = request.options.effort
-    for level in [given] if given else list_levels(effort):
+    request = request.model_copy(update={"format": request.chosen_format})
+    names = ", ".join(FORMATS)
+    require(request.format in FORMATS, f"There is no format {request.format[:60]!r}. Formats: {names}.")
+    if FORMATS[request.format].is_advice:
+        request = request.model_copy(update={"options": drop_defaults(request.options)})
+    requested_effort = request.options.effort
+    for level in [requested_effort] if requested_effort else list_levels(effort):
         setup = plan_debate(request, models, seed, level, team)
         setup = add_prices(add_meter(setup, embeddings), find_price)
         if pays_for_all(Debate(setup)):
             break
-    if setup.effort and level != (given or effort):
-        lowered = setup.effort.model_copy(update={"instead_of": effort})
-        setup = setup.model_copy(update={"effort": lowered})
-    first = next(phase for phase in setup.phases if phase.is_talk)
-    entered = build_phase_entered(Debate(setup), first, None)
-    reason = find_round_shortfall(Debate(setup), entered, before=setup.needs_framing)
-    needed = f"One round takes {count_first_calls(Debate(setup), entered)} calls with its verdict"
-    require(not reason, f"The limits do not allow one round of talk ({reason}). {needed}. Raise them.")
+    if setup.effort and level != (requested_effort or effort):
+        lowered_effort = setup.effort.model_copy(update={"instead_of": effort})
+        setup = setup.model_copy(update={"effort": lowered_effort})
+    first_phase = find_first_round(setup)
+    entry = build_phase_entered(Debate(setup), first_phase, None)
+    reason = find_round_shortfall(Debate(setup), entry, calls_before=setup.needs_framing)
+    cost = f"One round takes {count_first_calls(Debate(setup), entry)} calls with its verdict"
+    require(not reason, f"The limits do not allow one round of talk ({reason}). {cost}. Raise them.")
     return setup
 
 
@@ -83,7 +100,8 @@ def plan_debate(
     check_setup(setup, request.options)
     setup = add_visibility(setup, request.options.visibility)
     setup = add_voting(setup, request.options.voting)
-    return add_challenges(setup, request.options)
+    check_challenges(setup)
+    return setup
 
 
 def build_setup(
@@ -91,14 +109,20 @@ def build_setup(
 ) -> Opened:
     row, options, limits = FORMATS[request.format], request.options, request.options.limits
     models = arrange_models(request, models, level, team)
-    debaters = build_debaters(request.debaters, row, models, same_stance=options.same_stance)
-    used = tuple(dict.fromkeys(debater.model for debater in debaters))
-    pool = [model for model in models if model not in used] or models[::-1]
+    if row.is_advice:
+        return build_advice_setup(request, row, models, seed, level)
+    unused = (
+        f"{row.name} checks no options.my_answer. Leave it out, or pass format={requests.DEFAULT_FORMAT!r}."
+    )
+    require(not options.my_answer, unused)
+    debaters = build_debaters(request.debaters, row, models)
+    debating = tuple(dict.fromkeys(debater.model for debater in debaters))
+    pool = [model for model in models if model not in debating] or models[::-1]
     moderator = build_moderator(options, row, pool)
     ballots = (options.ballots or "blind") if asks_for_ballots(options) else "none"
     phases = build_phases(options, row, moderator)
     phases = add_last_phases(phases, has_ballots=ballots != "none", has_baseline=options.baseline)
-    able = (team and team.judges) or rank_judges(models, used)
+    able = (team and team.judges) or rank_judges(models, debating)
     panel = build_panel(options.judges or requests.JudgesInput(), phases, able)
     setup = Opened(
         question=request.question,
@@ -115,24 +139,72 @@ def build_setup(
         tags=tuple(options.tags),
         brief=row.brief,
         moderator=moderator,
-        **build_readers(options, pool),
+        officers=build_officers(options, pool),
         synthesizer=build_synthesizer(options, phases, pool),
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         ballots=ballots,
         mirror=MIRROR_MODES[options.mirror],
-        effort=build_effort(request, level, (*used, *models)),
+        effort=build_effort(request, level, (*debating, *models)),
         stop=options.stop or "off",
+        challenges=options.challenges,
+        thinking=options.thinking or "",
         counting="" if options.phases else row.counting,
         max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
         fallback_models=tuple(options.fallback_models),
         limits=requests.build_limits(limits),
         pause_when=build_breakpoints(options.pause_when),
-        **options.model_dump(include=TAKEN_OVER),
-        memory=Memory.ask(options.memory, for_judges=options.memory_for_judges),
+        **options.model_dump(include=requests.RECORDED_OPTIONS),
+        memory=Memory.ask(options.memory),
         **build_framing(request, models, panel),
     )
     setup = apply_effort(add_team(setup, team), level)
     return setup.model_copy(update={"labels": label_debaters(setup, debaters)})
+
+
+def build_advice_setup(
+    request: DebateRequest, row: Format, models: Sequence[str], seed: int, level: EffortLevel
+) -> Opened:
+    """The set-up of the answer format, whose debaters are advisors."""
+    options, limits = request.options, request.options.limits
+    check_advice_options(options, row)
+    advisors = build_advisors(request, models, level)
+    phases = build_phases(options, row, None)
+    max_rounds = request.max_rounds if "max_rounds" in request.model_fields_set else None
+    limit = row.max_allowed_rounds
+    require(
+        max_rounds is None or max_rounds <= limit,
+        f"There can be {limit} exchanges at most, or 0 for none, and max_rounds={max_rounds}.",
+    )
+    judges = build_reviewing_judges(options)
+    options_unchanged = options.model_dump(include=requests.RECORDED_OPTIONS) | {
+        "quorum": min(options.quorum, len(advisors))
+    }
+    setup = Opened(
+        question=request.question,
+        format=row.name,
+        phases=phases,
+        debaters=advisors,
+        labels=(),
+        judges=judges,
+        max_rounds=EXCHANGES[level] if max_rounds is None else max_rounds,
+        seed=options.seed or seed,
+        documents=build_documents(request.documents),
+        **build_turn_limits(limits, row),
+        run=request.run,
+        tags=tuple(options.tags),
+        brief=row.brief,
+        synthesizer=build_synthesizer(options, phases, models),
+        output_schema="" if options.output_schema is None else check_schema(options.output_schema),
+        effort=build_effort(
+            request, level, dict.fromkeys((*(advisor.model for advisor in advisors), *models))
+        ),
+        fallback_models=tuple(options.fallback_models),
+        limits=requests.build_limits(limits),
+        pause_when=build_breakpoints(options.pause_when),
+        **options_unchanged,
+        memory=Memory.ask(options.memory),
+    )
+    return add_answering(setup, row, options.my_answer, level)
 
 
 def arrange_models(
@@ -148,37 +220,38 @@ def build_turn_limits(limits: requests.LimitsInput, row: Format) -> dict[str, in
     return {
         "turn_timeout": limits.turn_timeout,
         "turn_words": limits.max_turn_words,
-        "max_turn_tokens": limits.max_turn_tokens or row.max_turn_tokens,
+        "max_turn_tokens": limits.max_turn_tokens
+        or row.max_turn_tokens
+        or limits.max_turn_words * TOKENS_FOR_WORD,
     }
 
 
 def build_synthesizer(options: OptionsInput, phases: Sequence[Phase], pool: Sequence[str]) -> Officer | None:
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
-    return build_officer(options.synthesizer, pool) if has_deliverable else None
+    return build_officer(SYNTHESIZER, options.synthesizer, pool) if has_deliverable else None
 
 
-def add_visibility(setup: Opened, given: requests.VisibilityInput) -> Opened:
-    """The setup with the seats that are hidden, each by its kind or its name.
+def add_visibility(setup: Opened, request: requests.VisibilityInput) -> Opened:
+    """The set-up with the hidden seats, each by its kind or its name.
 
     Raises:
         InvalidRequestError: there is no such seat, or its name is not known yet.
     """
-    panel = len(setup.judges.models) + len(setup.judges.reserve)
     debaters = () if setup.needs_framing else (debater.name for debater in setup.debaters)
-    seats = [*SEAT_KINDS, *debaters, *(f"{JUDGE_PREFIX}{number}" for number in range(1, panel + 1))]
-    known = {normalize_name(seat): seat for seat in seats}
-    found: dict[str, tuple[str, ...]] = {}
+    seats = [*SEAT_KINDS, *debaters, *judge_seats(setup)]
+    seats_by_name = {normalize_name(seat): seat for seat in seats}
+    hidden_seats: dict[str, tuple[str, ...]] = {}
     for option, field in (
         ("hide_from_client", "hidden_from_client"),
         ("hide_from_seats", "hidden_from_seats"),
     ):
-        names: list[str] = getattr(given, option)
-        unknown = [name for name in names if normalize_name(name) not in known]
+        names: list[str] = getattr(request, option)
+        unknown_names = [name for name in names if normalize_name(name) not in seats_by_name]
         hint = " Name `debaters` to hide one of them." if setup.needs_framing else ""
-        problem = f"options.visibility.{option}: there is no {', '.join(map(repr, unknown))}."
-        require(not unknown, f"{problem} Kinds and seats: {', '.join(seats)}.{hint}")
-        found[field] = tuple(dict.fromkeys(known[normalize_name(name)] for name in names))
-    return setup.model_copy(update=found)
+        problem = f"options.visibility.{option}: there is no {', '.join(map(repr, unknown_names))}."
+        require(not unknown_names, f"{problem} Kinds and seats: {', '.join(seats)}.{hint}")
+        hidden_seats[field] = tuple(dict.fromkeys(seats_by_name[normalize_name(name)] for name in names))
+    return setup.model_copy(update=hidden_seats)
 
 
 def check_setup(setup: Opened, options: OptionsInput) -> None:
@@ -188,15 +261,12 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     debaters, judges = len(setup.debaters), len(setup.judges.models)
     problem = f"{setup.format} has no judges with these phases: leave options.judges out."
     require(judges or not options.judges, problem)
-    problem = "options.closing_round is for debates that judges or voters decide: leave it out."
-    require(find_voters(setup) or not options.closing_round, problem)
-    is_asked = setup.ballots != "none" or not (setup.skip_if_agreed or setup.stop == "on")
-    require(
-        is_asked, "options.skip_if_agreed and stop=on need private ballots: leave options.ballots=none out."
+    problem = (
+        "options.skip_if_agreed is for answers that models give apart, and here they argue: leave it out."
     )
-    converges = any(phase.block and phase.block.until == "convergence" for phase in setup.phases)
-    problem = "A block with until=convergence needs private ballots, and options.stop other than off."
-    require(not converges or (setup.ballots != "none" and setup.stop != "off"), problem)
+    require(setup.answering or not setup.skip_if_agreed, problem)
+    problem = "options.stop=on and blocks with until=convergence need private ballots: leave options.ballots=none out."
+    require(setup.ballots != "none" or not may_converge(setup), problem)
     check_escalation(setup)
     quorum, never = setup.judges.quorum, "can never be met: there are"
     require(setup.quorum <= debaters, f"options.quorum={setup.quorum} {never} {debaters}.")
@@ -207,21 +277,23 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
 
 
 def add_prompt_functions(setup: Opened, seats: Collection[str]) -> Opened:
-    """The setup of a debate whose caller's code writes the prompts of these seats; "" for those without one.
+    """The set-up of a debate whose caller's code writes the prompts of these seats; "": of all seats without one.
 
     Raises:
         InvalidRequestError: there is no such seat, its name is not known yet, or it has a fixed prompt.
     """
-    known = seat_models(setup).keys() - {FRAMER}
+    known_seats = seat_models(setup).keys() - {FRAMER}
     if setup.needs_framing:
-        known -= {debater.name for debater in setup.debaters}
+        known_seats -= {debater.name for debater in setup.debaters}
     for seat in seats:
-        is_known = not seat or seat in known
-        hint = f"prompts: nobody is called {seat!r} as far as is known. Seats: {', '.join(sorted(known))}."
+        is_known = not seat or seat in known_seats
+        hint = (
+            f"prompts: nobody is called {seat!r} as far as is known. Seats: {', '.join(sorted(known_seats))}."
+        )
         require(is_known, f"{hint} Name `debaters` to give them prompts.")
-        fixed = find_seat_prompt(setup, seat)[0] if seat else setup.instructions
+        fixed_prompt = find_seat_prompt(setup, seat)[0] if seat else setup.instructions
         where = f"{seat} has a prompt" if seat else "there are instructions"
-        require(not fixed, f"A function writes them, and {where} in the request: leave one out.")
+        require(not fixed_prompt, f"A function writes them, and {where} in the request: leave one out.")
     return setup.model_copy(update={"prompt_functions": tuple(seats)})
 
 
@@ -231,14 +303,14 @@ def build_breakpoints(names: Iterable[str]) -> tuple[Breakpoint, ...]:
 
 
 def check_breakpoints(setup: Opened) -> None:
-    """Raises InvalidRequestError for a share of limits that are not there."""
+    """Raises InvalidRequestError for a share of limits that are not set."""
     shares = [str(point) for point in setup.pause_when if point.condition == "budget"]
     problem = f"pause_when {', '.join(shares)} needs a limit to take a share of: set one in options.limits."
     require(setup.limits.has_budget or not shares, problem)
 
 
 def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Opened:
-    """The setup with the prices of its models.
+    """The set-up with the prices of its models.
 
     Raises:
         InvalidRequestError: a cost limit needs a price that is unknown.
@@ -249,6 +321,6 @@ def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Open
     check_prices_known(setup.limits, models, prices)
     effort = setup.effort
     if effort and find_price:
-        priced = tuple(find_price(price.model) for price in effort.models)
-        effort = effort.model_copy(update={"models": priced})
+        model_prices = tuple(find_price(price.model) for price in effort.models)
+        effort = effort.model_copy(update={"models": model_prices})
     return setup.model_copy(update={"prices": prices, "effort": effort})

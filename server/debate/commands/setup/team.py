@@ -1,4 +1,4 @@
-"""Teams: whose models a request leaves to be chosen from candidates, and how many it needs."""
+"""Teams: which models a request leaves to a choice from candidates, and how many it needs."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -20,17 +20,19 @@ MOST_JUDGES = 9
 MOST_OTHERS = 26
 
 
-def plan_team(request: DebateRequest, models: Sequence[str], planned: Opened) -> TeamRequest | None:
-    """What is to be chosen of these candidates; None where their order says who sits where.
+def plan_team(request: DebateRequest, models: Sequence[str], setup: Opened) -> TeamRequest | None:
+    """What to choose from these candidates; None if their order assigns the seats.
 
-    `planned`: the setup with the candidates in the order given. Without options.team somebody is chosen only where
-    the request names more models than that setup has seats for.
+    `setup`: the set-up with the candidates in the order given. Without options.team a choice is made only if the
+    request names more models than that set-up has seats.
 
     Raises:
         InvalidRequestError: the team does not fit the debaters, a candidate cannot be chosen, or nobody is left to be.
     """
     team, rows = request.options.team or TeamInput(), request.debaters
-    if request.options.team is None and not (request.models and has_more_models(planned, models)):
+    if setup.answering:
+        return None
+    if request.options.team is None and not (request.models and has_more_models(setup, models)):
         return None
     if request.options.team:
         check_drawable(models, "as the `model` of a debater")
@@ -38,12 +40,12 @@ def plan_team(request: DebateRequest, models: Sequence[str], planned: Opened) ->
         return None
     problem = f"options.team.size={team.size}, and there are {len(rows)} debaters: leave the size out."
     require(not (rows and team.size) or team.size == len(rows), problem)
-    names, usual = [row.model for row in rows], len(FORMATS[request.format].default_debaters)
+    names, usual = [row.model for row in rows], len(FORMATS[setup.format].default_debaters)
     problem = f"options.team.size={team.size}, and without framing there are {usual} debaters: leave it out."
     require(rows or request.options.framing or team.size in (0, usual), problem)
     free = names.count("") if rows else team.size or usual
     panel = request.options.judges
-    has_own_panel = not planned.judges.models or bool(panel and panel.models)
+    has_own_panel = not setup.judges.models or bool(panel and panel.models)
     problem = "options.team: every seat has a model. Leave options.team out."
     require(request.options.team is None or free or not has_own_panel, problem)
     return TeamRequest(
@@ -57,7 +59,7 @@ def plan_team(request: DebateRequest, models: Sequence[str], planned: Opened) ->
 
 
 def check_drawable(models: Iterable[str], place: str) -> None:
-    """Raises InvalidRequestError where a caller is among the candidates. `place`: where it can be named."""
+    """Raises InvalidRequestError if a caller is among the candidates. `place`: where it can be named."""
     written = ", ".join(sorted(WRITTEN.intersection(models)))
     require(not written, f"{written} cannot be drawn: name it {place}.")
 
@@ -75,31 +77,31 @@ def list_models(request: DebateRequest) -> list[str]:
 
 
 def list_candidates(team: Team | None) -> tuple[str, ...]:
-    return tuple(one.model for one in team.candidates) if team else ()
+    return tuple(candidate.model for candidate in team.candidates) if team else ()
 
 
-def has_more_models(planned: Opened, models: Iterable[str]) -> bool:
-    """Whether a setup has no seat for some of the models, however many positions are named."""
-    framed = planned.framer.models[:MAX_POSITIONS] if planned.framer else ()
-    seated = planned.model_copy(
-        update={"framer": planned.framer and planned.framer.model_copy(update={"models": framed})}
+def has_more_models(setup: Opened, models: Iterable[str]) -> bool:
+    """Whether a set-up has no seat for some of the models, however many positions are named."""
+    models_of_positions = setup.framer.models[:MAX_POSITIONS] if setup.framer else ()
+    limited_setup = setup.model_copy(
+        update={"framer": setup.framer and setup.framer.model_copy(update={"models": models_of_positions})}
     )
-    return not {*find_models(seated)}.issuperset(models)
+    return not {*find_models(limited_setup)}.issuperset(models)
 
 
 def order_models(team: Team, request: DebateRequest) -> tuple[str, ...]:
     """The models of a debate in the order in which seats get them: debaters, then judges and officers.
 
-    Those of positions that may still be named come last, so that nobody else sits there before them.
+    Models of positions that may still be named come last, so that no other seat takes them first.
     """
-    left = [model for model in list_candidates(team) if model not in team.chosen]
+    other_models = [model for model in list_candidates(team) if model not in team.chosen]
     free, usual = iter(team.chosen), len(FORMATS[request.format].default_debaters)
     debating = [row.model or next(free) for row in request.debaters] or [*islice(free, usual)]
-    return (*debating, *(team.judges or left[:MOST_OTHERS]), *free)
+    return (*debating, *(team.judges or other_models[:MOST_OTHERS]), *free)
 
 
 def add_team(setup: Opened, team: Team | None) -> Opened:
-    """The setup with the choice of its models; positions that are to be named go to those chosen."""
+    """The set-up with the chosen models; positions to be named later get the chosen debaters' models."""
     framer = setup.framer
     if team and framer:
         framer = framer.model_copy(update={"models": team.chosen})

@@ -29,35 +29,34 @@ def parse_share(text: str, name: str) -> str:
     return str(parse_fraction(text, f"options.voting.{name}", maximum=1)) if text else ""
 
 
-def build_weights(given: Mapping[str, str], name: str) -> tuple[Weight, ...]:
-    """Raises InvalidRequestError for what is no weight. `name`: of the argument."""
+def build_weights(texts: Mapping[str, str], name: str) -> tuple[Weight, ...]:
+    """Raises InvalidRequestError for an invalid weight. `name`: of the argument."""
     weights = {
-        seat: parse_fraction(value, f"{name}.{seat}", maximum=MAX_WEIGHT) for seat, value in given.items()
+        seat: parse_fraction(value, f"{name}.{seat}", maximum=MAX_WEIGHT) for seat, value in texts.items()
     }
     return tuple(Weight(seat=seat, weight=str(weight)) for seat, weight in weights.items())
 
 
-def add_voting(setup: Opened, asked: VotingInput | None) -> Opened:
-    """The setup with the rule of consensus and the weights that were asked for.
+def add_voting(setup: Opened, request: VotingInput | None) -> Opened:
+    """The set-up with the requested rule of consensus and weights.
 
     Raises:
-        InvalidRequestError: they do not fit each other, or this debate.
+        InvalidRequestError: they contradict each other, or do not fit this debate.
     """
-    if asked is None:
+    if request is None:
         return setup
     rule = VotingRule(
-        kind=asked.kind or ("supermajority" if asked.threshold else "majority"),
-        threshold=parse_share(asked.threshold, "threshold"),
-        strict=asked.strict,
-        of=asked.of,
-        quorum=parse_share(asked.quorum, "quorum"),
-        method=asked.method,
+        kind=request.kind or ("supermajority" if request.threshold else "majority"),
+        threshold=parse_share(request.threshold, "threshold"),
+        strict=request.strict,
+        of=request.of,
+        quorum=parse_share(request.quorum, "quorum"),
     )
-    weights = build_weights(asked.weights, "options.voting.weights")
-    is_rule = bool(asked.model_fields_set - {"weights"}) or not weights
-    changed = setup.model_copy(update={"voting": rule if is_rule else None, "weights": weights})
-    check_voting(changed)
-    return changed
+    weights = build_weights(request.weights, "options.voting.weights")
+    is_rule = bool(request.model_fields_set - {"weights"}) or not weights
+    changed_setup = setup.model_copy(update={"voting": rule if is_rule else None, "weights": weights})
+    check_voting(changed_setup)
+    return changed_setup
 
 
 def check_voting(setup: Opened) -> None:
@@ -84,13 +83,16 @@ def check_voting(setup: Opened) -> None:
         shares = [Fraction(share) for share in (rule.threshold, rule.quorum) if share]
         require(all(share <= 1 for share in shares), "options.voting: a share is at most 1.")
     names = [weight.seat for weight in setup.weights]
-    unknown = (
+    advice = (
         "Name `debaters` to weigh their votes." if setup.needs_framing else f"Voters: {', '.join(voters)}."
     )
-    known = () if setup.needs_framing and {*voters} & {each.name for each in setup.debaters} else voters
+    voters_so_far = (
+        () if setup.needs_framing and {*voters} & {debater.name for debater in setup.debaters} else voters
+    )
     for weight in setup.weights:
         require(
-            weight.seat in known, f"options.voting.weights: nobody votes as {weight.seat[:40]!r}. {unknown}"
+            weight.seat in voters_so_far,
+            f"options.voting.weights: nobody votes as {weight.seat[:40]!r}. {advice}",
         )
         parse_fraction(weight.weight, "options.voting.weights", maximum=MAX_WEIGHT)
     require(len({*names}) == len(names), "options.voting.weights: one for a voter.")

@@ -26,7 +26,6 @@ class LedgerExtract(Fact):
     The standings are of the models that may judge.
     """
 
-    position: Count  # of the last change of the ledger
     standings: tuple[Standing, ...] = ()  # of models with a record
     calibrated_items: Count = 0  # settled items that the calibration was learnt on; 0 where there are too few
     scale: SignedDecimal = "1"
@@ -34,7 +33,9 @@ class LedgerExtract(Fact):
 
     def find_weight(self, model: str) -> Fraction | None:
         """The weight of a model's votes; None where it has no record."""
-        return next((Fraction(one.weight) for one in self.standings if one.judge == model), None)
+        return next(
+            (Fraction(standing.weight) for standing in self.standings if standing.judge == model), None
+        )
 
     def is_proven(self, model: str) -> bool:
-        return any(one.judge == model and one.is_proven for one in self.standings)
+        return any(standing.judge == model and standing.is_proven for standing in self.standings)

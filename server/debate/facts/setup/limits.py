@@ -8,6 +8,8 @@ from typing import Literal
 from server.debate.facts.errors import require
 from server.debate.facts.fact import Count, Dollars, ExactDecimal, Fact
 
+THINKING_TOKENS = 8_000
+
 
 class Limits(Fact):
     """The limits of a debate; 0 and "" for none."""
@@ -19,6 +21,7 @@ class Limits(Fact):
     max_seconds: Count = 0  # since the debate was opened
     round_timeout: Count = 0  # seconds for a round; starts again when the debate is resumed
     on_budget: Literal["conclude", "pause"] = "conclude"
+    thinking_tokens: Count = THINKING_TOKENS  # of one answer, beside its text; no budget
 
     @property
     def has_budget(self) -> bool:
@@ -79,8 +82,8 @@ def check_prices_known(limits: Limits, models: Iterable[str], prices: Iterable[P
     Raises:
         InvalidRequestError: a price is unknown, and the cost is limited.
     """
-    known = {price.model for price in prices if price.input}
-    unknown = [model for model in dict.fromkeys(models) if model not in known]
+    priced_models = {price.model for price in prices if price.input}
+    unknown = [model for model in dict.fromkeys(models) if model not in priced_models]
     require(
         not (limits.max_cost_usd and unknown),
         f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "

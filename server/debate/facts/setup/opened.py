@@ -13,22 +13,22 @@ from server.debate.facts.setup.options import (
     BallotMode,
     Brief,
     CacheMode,
-    Challenges,
+    ChallengeMode,
+    CountingRule,
     Effort,
-    HandoffMode,
     MirrorMode,
-    OnWindow,
     StopMode,
+    ThinkingMode,
 )
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
+    Answering,
     Debater,
     Framer,
     Framing,
     JudgePanel,
     Meter,
     Moderator,
-    Observer,
     Officer,
 )
 from server.debate.facts.setup.team import Team
@@ -42,38 +42,41 @@ class Opened(Fact):
     format: str
     phases: tuple[Phase, ...]
     debaters: tuple[Debater, ...]
-    labels: tuple[str, ...]  # the debaters' code words in prompts
+    labels: tuple[str, ...]  # of the debaters in prompts: a letter and two digits
     judges: JudgePanel
     max_rounds: int
     seed: int
     documents: tuple[Document, ...] = ()
     instructions: str = ""
     quorum: int = 2  # with fewer speakers in a round of talk, the debate pauses
-    turn_timeout: int = 120  # seconds for one answer, retries included
-    max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
+    turn_timeout: int = 300  # seconds for one answer, retries included
+    max_turn_tokens: int = 1_080  # of the text of a turn: what a model thinks first comes on top
     turn_words: int = 180  # the length of a turn that debaters are asked for
+    thinking: ThinkingMode | Literal[""] = (
+        ""  # how much models are asked to think first; "" for as they please
+    )
     run: bool = False  # the server runs it to the verdict unattended
     has_predicate: bool = False  # code of the process that opened it may end the talk
     prompt_functions: tuple[str, ...] = ()  # seats whose prompts such code writes; "" for those without one
     tags: tuple[str, ...] = ()
     brief: Brief = "advocate"  # advocates never concede in public; panel members may change their mind
     moderator: Moderator | None = None
-    referee: Officer | None = None
-    observer: Observer | None = None
-    analyst: Officer | None = None  # reads what the turns of each round claim
+    officers: tuple[Officer, ...] = ()  # who read each round and steer nothing, in the order of their answers
     synthesizer: Officer | None = None
+    answering: Answering | None = None  # of the answer format, where the debaters are advisors
     meter: Meter | None = None  # measures whether positions of voters are alike
     ballots: BallotMode = "none"  # when the debaters are asked in private what they hold to be right
     effort: Effort | None = None  # what was left to a preset, and which one
-    stop: StopMode = "off"  # whether ballots that move no more end the talk, or only say so
-    challenges: Challenges = Challenges()
-    skip_if_agreed: bool = False  # whether blind ballots that agree are the verdict
+    stop: StopMode = "off"  # whether ballots that move no more end the talk
+    challenges: ChallengeMode = "report"  # what follows from signs of hollow agreement
+    skip_if_agreed: bool = False  # whether one review may be enough, in the answer format
     mirror: MirrorMode = "off"  # whether the debate is held again with the stances swapped
     output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
-    handoff: HandoffMode = "structured"  # how the choice of the next speaker is read
     voting: VotingRule | None = None  # makes the consensus of a vote, in place of the usual counting
     weights: tuple[Weight, ...] = ()  # of the votes that do not count as one
-    counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
+    counting: CountingRule | Literal[""] = (
+        ""  # the rule that makes the verdict; "" for the usual one of these phases
+    )
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
     reader: Reader | None = None  # digests documents that do not fit every window
@@ -83,7 +86,6 @@ class Opened(Fact):
     prices: tuple[Price, ...] = ()  # of every model that may be called; needed by limits and estimates
     windows: tuple[Window, ...] = ()  # of the models whose window is known
     pause_when: tuple[Breakpoint, ...] = ()
-    on_window: OnWindow = "refuse"  # a prompt that does not fit: or it is sent all the same
     hidden_from_client: tuple[str, ...] = ()  # kinds of seats, and seats
     hidden_from_seats: tuple[str, ...] = ()
     team: Team | None = None  # how its models were chosen
@@ -101,6 +103,9 @@ class Opened(Fact):
     @property
     def usage(self) -> Usage | None:
         return self.memory.usage if self.memory else None  # what it took to open it
+
+    def find_officer(self, seat: str) -> Officer | None:
+        return next((officer for officer in self.officers if officer.seat == seat), None)
 
     @property
     def needs_framing(self) -> bool:

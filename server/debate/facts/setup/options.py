@@ -2,29 +2,22 @@
 
 from typing import Literal
 
-from server.debate.facts.fact import Count, Fact
+from server.debate.facts.fact import Fact
 from server.debate.facts.setup.limits import Price
 
-OnWindow = Literal["refuse", "warn"]
-HandoffMode = Literal["structured", "tool", "text"]
 Brief = Literal["advocate", "panel"]
 BallotMode = Literal["none", "blind", "rounds"]
 EffortLevel = Literal["quick", "standard", "assured"]
 PresetOption = Literal["debaters", "ballots", "stop", "judges", "mirror", "baseline"]
-StopMode = Literal["off", "report", "on"]
+StopMode = Literal["off", "on"]
 CacheMode = Literal["off", "reuse"]
 MirrorMode = Literal["off", "on", "if_contested"]
 ChallengeMode = Literal["off", "report", "challenge"]
+CountingRule = Literal["judges", "moderator", "ballots", "swing"]
+"""Whose votes make the verdict, and how they are counted."""
+
 ClaimMode = Literal["asked", "extracted"]
-
-
-class Challenges(Fact):
-    """What follows from signs of hollow agreement."""
-
-    mode: ChallengeMode = "report"
-    most: Count = 2  # challenges in the debate
-    cooldown: Count = 1  # rounds from a challenge to the round after which the next one may be made
-    most_rounds: Count = 0  # of talk, with those that a challenge adds
+ThinkingMode = Literal["low", "medium", "high", "off"]
 
 
 class Effort(Fact):

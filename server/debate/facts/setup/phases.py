@@ -1,15 +1,17 @@
 """The phases of a set-up, and the blocks in which they repeat."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from server.debate.facts.fact import Fact
 
-Participants = Literal["debaters", "judges", "synthesizer"]
+Participants = Literal["debaters", "judges", "synthesizer", "writer", "checker"]
+AdviceTask = Literal["advice", "review", "exchange", "report", "check"]
 DebaterTask = Literal["argument", "message", "ballot"]
 Order = Literal["together", "declared", "moderated", "handoff"]
+ADVICE_TASKS: tuple[AdviceTask, ...] = get_args(AdviceTask)
 BlockUntil = Literal["consensus", "convergence", "moderator", "limit"]
 
 
@@ -28,17 +30,16 @@ class Phase(Fact):
     participants: Participants
     order: Order
     repeats: bool = False
-    wants: DebaterTask = "argument"  # of debaters; judges are an audience where it is "ballot"
+    wants: DebaterTask | AdviceTask = "argument"  # of debaters; judges are an audience where it is "ballot"
     instruction: str = ""  # for custom phases: what the seats do in it
     block: Block | None = None  # the block that ends with it
     messages: bool = False  # with a turn, a debater may send a message to another, who answers it
-    closes_talk: bool = False  # held after the last round of talk, unless that one was written together
     is_private: bool = False  # its ballots decide nothing: they are compared with those before the talk
     is_baseline: bool = False  # its ballots decide nothing: they are a vote for the price of the debate
 
     @property
     def is_talk(self) -> bool:
-        return self.participants == "debaters" and self.wants != "ballot"
+        return self.participants == "debaters" and self.wants in ("argument", "message")
 
     @property
     def is_vote(self) -> bool:
@@ -52,15 +53,20 @@ class Phase(Fact):
 
     @property
     def is_judgment(self) -> bool:
-        return self.participants == "judges" and self.wants != "ballot"
+        return self.participants == "judges" and self.wants == "argument"
+
+    @property
+    def is_advice(self) -> bool:
+        """Whether it is a phase of the answer format."""
+        return self.wants in ADVICE_TASKS
 
 
 def find_block(phases: Sequence[Phase], phase: Phase) -> tuple[Phase, ...]:
     """The phases that are repeated together with this one; () where it is in no block."""
     names = [each.name for each in phases]
-    here = names.index(phase.name)
-    for end, last in enumerate(phases):
-        if last.block and (start := names.index(last.block.first)) <= here <= end:
+    index = names.index(phase.name)
+    for end, each in enumerate(phases):
+        if each.block and (start := names.index(each.block.first)) <= index <= end:
             return tuple(phases[start : end + 1])
     return ()
 

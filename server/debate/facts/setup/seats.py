@@ -6,9 +6,8 @@ from pydantic import Field
 
 from server.debate.facts.fact import Count, Fact
 
-SeatKind = Literal["debaters", "moderator", "referee", "observer", "analyst", "judges", "synthesizer"]
-AnySeatKind = SeatKind | Literal["framer", "reader", "meter"]
-"""Those that a debate may hide; and those before the first round, and the one without words, which cannot be hidden."""
+SeatKind = Literal["debaters", "moderator", "judges", "synthesizer"]
+"""Those that a debate may hide, beside the seats of `debate.seats`, whose kinds are their names."""
 
 CALLER = "caller"
 """The model of a seat whose turns the caller submits with `submit_turn`."""
@@ -31,25 +30,15 @@ EMBEDDED = "local"
 MAX_PROMPT_LENGTH = 8_000
 """Characters of a seat's prompt, and of any other text that a caller gives for prompts."""
 
-MODERATOR, REFEREE, OBSERVER, ANALYST = "moderator", "referee", "observer", "analyst"
+MODERATOR, ANALYST = "moderator", "analyst"
 SYNTHESIZER, FRAMER, READER, METER = "synthesizer", "framer", "reader", "meter"
-"""Seats besides those of debaters and judges ("judge 1", …)."""
+WRITER, CHECKER = "writer", "checker"
+"""Seats besides those of debaters and judges ("judge 1", …; "voter 1", … in an audience)."""
 
-JUDGE_PREFIX = "judge "
 
-
-def seat_kind(seat: str) -> AnySeatKind:
-    officers: dict[str, AnySeatKind] = {
-        FRAMER: "framer",
-        READER: "reader",
-        METER: "meter",
-        MODERATOR: "moderator",
-        REFEREE: "referee",
-        OBSERVER: "observer",
-        ANALYST: "analyst",
-        SYNTHESIZER: "synthesizer",
-    }
-    return officers.get(seat, "judges" if seat.startswith(JUDGE_PREFIX) else "debaters")
+def is_judge(seat: str) -> bool:
+    """Whether it is the seat of a judge or of a voter in an audience. Debaters cannot have such names."""
+    return seat.startswith(("judge ", "voter "))
 
 
 class Debater(Fact):
@@ -89,7 +78,6 @@ class JudgePanel(Fact):
     prompt: str = ""
     replaces_task: bool = False
     quorum: Count = 1  # with fewer complete judges, the debate pauses
-    reserve: tuple[str, ...] = ()  # asked too, where the judges leave the question open
     tools: tuple[str, ...] = ()  # research servers that each of them may use
 
 
@@ -104,19 +92,24 @@ class Moderator(Fact):
     tools: tuple[str, ...] = ()  # research servers it may use
 
 
-class Officer(Fact):
-    """The referee, the analyst or the synthesizer."""
+class Answering(Fact):
+    """What the answer format has beside its advisors, who sit where debaters do."""
 
+    labels: tuple[str, ...]  # of answers, then of reviews, in prompts
+    writer: str = ""  # the model that writes the report; "" where the server composes it
+    checker: str = ""  # the model that checks it
+    mine: str = ""  # the caller's own answer, which is reviewed with the others
+
+
+class Officer(Fact):
+    """A seat that reads each round and steers nothing, or the synthesizer."""
+
+    seat: str
     model: str
     prompt: str = ""
     replaces_task: bool = False
     tools: tuple[str, ...] = ()  # research servers it may use
-
-
-class Observer(Officer):
-    """The seat that marks rhetoric. Judges read what it alleges only where that was asked for."""
-
-    shown: bool = False
+    shown: bool = False  # whether judges read what it says, where that is a choice
 
 
 class Meter(Fact):

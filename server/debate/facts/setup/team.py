@@ -30,4 +30,3 @@ class Team(Fact):
     diversity: ExactDecimal = Field("1", description="How much of what models have in common counts, 0 to 1")
     settled_items: Count = 0  # of the candidates together; counted no further than what is needed
     topic_answers: Count = 0  # of the candidates together, to items about the topic
-    ledger_head: Count = 0  # the position of the ledger that the choice was made from

@@ -1,0 +1,234 @@
+"""The count: from sides to an outcome, with what caps it. No winner is forced, and silence is no opposition."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from server.debate.answer.panel import Panel
+from server.debate.answer.sides import OWN, Sides, find_sides
+from server.debate.facts.advice import MINE
+from server.debate.facts.events import Outcome
+from server.debate.facts.setup.seats import WRITTEN
+from server.debate.votes.counting import Seat, count_votes, grade_lead
+
+SILENCES = {
+    "nothing": "gave no usable answer",
+    "unread": "has a review that could not be used",
+    "apart": "followed different answers in its two readings",
+    "small": "is a model too small for its advice to count",
+}
+"""Why a seat has no vote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What a seat comes to. `silence`: why it has no vote."""
+
+    seat: str
+    side: str = ""
+    margin: int = 0
+    silence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The outcome. `caps`: why it is at most leaning, each as a sentence."""
+
+    outcome: Outcome
+    ballots: tuple[Ballot, ...]
+    sides: Sides
+    ahead: str = ""  # the side with the most support; "" for a tie, or no votes
+    caps: tuple[str, ...] = ()
+
+    @property
+    def supporters(self) -> tuple[str, ...]:
+        return tuple(ballot.seat for ballot in self.ballots if self.ahead and ballot.side == self.ahead)
+
+    @property
+    def against(self) -> int:
+        return sum(bool(ballot.side) and ballot.side != self.ahead for ballot in self.ballots)
+
+    @property
+    def is_of_mine(self) -> bool:
+        """Whether the side ahead is that of the caller's own answer."""
+        return MINE in self.sides.blind and self.ahead == self.sides.blind[MINE]
+
+
+def count_panel(panel: Panel) -> Count:
+    sides = find_sides(panel)
+    ballots = tuple(find_ballot(panel, sides, seat) for seat in panel.voters)
+    caps = find_caps(panel, sides)
+    found = count_votes(
+        [
+            Seat(one.seat, panel.models[one.seat], one.side, one.margin, family=panel.families[one.seat])
+            for one in ballots
+        ],
+        is_capped=bool(caps),
+    )
+    outcome = found.outcome
+    if found.ahead and not any(one.margin for one in ballots if one.side == found.ahead):
+        outcome = "contested" if found.against else "undecided"  # nobody of them is sure of it
+    if outcome in ("decided", "leaning") and found.ahead.startswith(OWN):
+        outcome = "synthesis"
+    return Count(outcome, ballots, sides, found.ahead, caps)
+
+
+def find_ballot(panel: Panel, sides: Sides, seat: str) -> Ballot:
+    """What a seat comes to: by its review, else by its own answer, if anybody has compared the answers."""
+    answer = panel.advised.get(seat)
+    is_small = answer is not None and not answer.informative
+    is_read = bool(panel.reviewed.get(seat))
+    if is_small or (is_read and not panel.reviewed[seat][0].informative):
+        return Ballot(seat, silence=SILENCES["small"])
+    if is_read:
+        side = sides.held[seat]
+        return Ballot(
+            seat, side, grade_probability(find_probability(panel, seat)), "" if side else SILENCES["apart"]
+        )
+    if answer is None:
+        return Ballot(seat, silence=SILENCES["unread" if panel.has_judges else "nothing"])
+    if not panel.readers:
+        return Ballot(seat, silence=SILENCES["unread"])
+    margin = 0 if seat in panel.reviewers else grade_probability(answer.probability)
+    return Ballot(seat, sides.blind[seat], margin)
+
+
+def find_probability(panel: Panel, seat: str) -> int:
+    """How likely a reviewer holds its advice to be right: its last word, of two readings the less sure one."""
+    said = panel.find_exchange(seat)
+    return said.probability if said else min(review.probability for review in panel.reviewed[seat])
+
+
+def grade_probability(percent: int) -> int:
+    """The margin of an advice: 60 % has 1, 75 % has 2, 90 % has 3."""
+    return grade_lead(2 * percent - 100)
+
+
+def find_caps(panel: Panel, sides: Sides) -> tuple[str, ...]:
+    """Why the outcome is at most leaning, each as a sentence."""
+    caps = []
+    if len(list_families(panel)) == 1:
+        caps.append("One model family gave all answers: its models err alike.")
+    if panel.is_quick:
+        who = "reviewer" if panel.has_judges else "advisor"
+        caps.append(
+            f"Only one {who} has checked the answers{'' if panel.has_judges else ', its own among them'}."
+        )
+    caps += list_missing(panel)
+    if moved := sides.moved:
+        who = "One model" if len(moved) == 1 else f"{len(moved)} models"
+        caps.append(f"{who} had answered otherwise before reading the others.")
+    if any(review.usage.sent_tokens for reviews in panel.reviewed.values() for review in reviews):
+        caps.append("A reviewer was shown only a part of the documents.")
+    return tuple(caps)
+
+
+def list_missing(panel: Panel) -> Iterator[str]:
+    """The answers and reviews that never came, or were retracted, in sentences."""
+    yield from (f"The answer of {seat} is missing." for seat in panel.advisors if seat not in panel.advised)
+    for seat in panel.reviewers:
+        missing = panel.readings - len(panel.reviewed.get(seat, ()))
+        if missing == panel.readings > 1:
+            yield f"Both reviews of {seat} are missing."
+        elif missing > 0:
+            which = "The review" if panel.readings == 1 else "One of the two reviews"
+            yield f"{which} of {seat} is missing."
+
+
+def list_families(panel: Panel) -> list[str]:
+    """The model families behind answers and reviews, in the order of seats."""
+    return [*dict.fromkeys(panel.families[seat] for seat in (*panel.advisors, *panel.reviewers))]
+
+
+def find_case(panel: Panel, count: Count) -> str:
+    """What a report has to say: "agreed", "majority" or "divided"; "none" where nothing was reviewed."""
+    if not panel.readers:
+        return "none"
+    if not count.against and count.ahead:
+        return "agreed"
+    return "majority" if count.ahead else "divided"
+
+
+def describe_count(panel: Panel, count: Count) -> str:
+    """The tally, for the writer."""
+    held, total = len(count.supporters), len(panel.voters)
+    if find_case(panel, count) == "divided":
+        return "two advisors, divided" if total == 2 else f"{total} advisors, no two for the same"  # noqa: PLR2004
+    return "one advisor" if total == 1 else f"{held} of {total} advisors for the same"
+
+
+HEADS: dict[Outcome, str] = {
+    "decided": "Agreed",
+    "leaning": "Leaning",
+    "synthesis": "Agreed on a combination",
+    "contested": "Divided",
+    "undecided": "Open",
+}
+
+
+def name_outcome(count: Count) -> str:
+    """What stands before the recommendation."""
+    held, asked = len(count.supporters), len(count.ballots)
+    if count.outcome == "contested" and held > 1:
+        return f"{held} of {asked} advise"
+    if count.outcome == "undecided" and held:
+        return "Unsure"
+    if count.outcome == "synthesis" and held == 1:
+        return HEADS["leaning"]
+    return HEADS[count.outcome]
+
+
+def describe_agreement(panel: Panel, count: Count) -> str:
+    """What agreed with what, in a sentence or two: how sure the answer is."""
+    if not panel.advised:
+        return ""
+    families = list_families(panel)
+    listed = ", ".join(families)
+    one = f"One model family ({listed})"
+    what = "model families" if WRITTEN.isdisjoint(families) else "authors"  # a person is no model
+    who = one if len(families) == 1 else f"{len(families)} {what} ({listed})"
+    told = [f"{who} {describe_course(panel, count)}."]
+    if panel.readers:
+        told.append(describe_probabilities(panel, count))
+    if len(families) == 1:
+        told.append("That says little about being right: one family errs alike.")
+    return " ".join(told)
+
+
+def describe_probabilities(panel: Panel, count: Count) -> str:
+    """How likely the reviewers hold their advice to be right; of those against the side ahead apart."""
+    alike = [seat for seat in panel.readers if not count.ahead or seat in count.supporters]
+    shares, others = (
+        ", ".join(f"{find_probability(panel, seat)} %" for seat in seats)
+        for seats in (alike, [seat for seat in panel.readers if seat not in alike])
+    )
+    who = "It says" if len(panel.readers) == 1 else "Each says"
+    return (
+        f"{who} how likely its advice is right: {shares}{f'; for other advice {others}' if others else ''}."
+    )
+
+
+def describe_course(panel: Panel, count: Count) -> str:
+    """How those who answered came to where they stand, after "2 model families"."""
+    held, asked, moved = len(count.supporters), len(panel.voters), len(count.sides.moved)
+    case = find_case(panel, count)
+    if case == "none":
+        is_small = not any(answer.informative for answer in panel.advised.values())
+        return (
+            "answered, and is far too small for that to count"
+            if is_small
+            else "answered; nothing was checked"
+        )
+    if case == "majority":
+        return f"answered; {held} of {asked} advise this"
+    if case == "divided":
+        return "answered differently; one checked" if panel.is_quick else "stay divided"
+    missing = len(panel.advisors) - len(panel.advised)
+    courses = {
+        f"agree after checking; {moved} of {asked} had answered otherwise": moved > 0,
+        f"agree after checking; {missing} of {len(panel.advisors)} answers are missing": missing > 0,
+        f"agree, as far as they could be read: {held} of {asked}": held < asked,
+        "gave this answer, and checked it": asked == 1,
+        "gave this answer apart; one checked it": len(panel.readers) == 1,
+    }
+    otherwise = "gave this answer apart, and again after checking each other's"
+    return next((course for course, holds in courses.items() if holds), otherwise)

@@ -1,0 +1,132 @@
+"""What was asked and what came back: all that sides, count, report and prompts are made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from server.debate.facts.advice import MINE, Advice, Advised, Checked, Exchanged, Opinion, Reported, Reviewed
+from server.debate.facts.setup.options import EffortLevel
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Whatever is missing failed, was retracted, or has not come yet. Every mapping is by seat."""
+
+    question: str
+    advisors: tuple[str, ...]  # they answer
+    reviewers: tuple[str, ...]  # they review: advisors, or judges in their place
+    models: Mapping[str, str]
+    labels: tuple[str, ...]  # as many as there are answers, and as there are reviewers
+    level: EffortLevel = "standard"
+    readings: int = 1  # of all answers by each reviewer
+    families: Mapping[str, str] = field(default_factory=dict)  # who trained the model of a seat
+    documents: tuple[str, ...] = ()
+    mine: Opinion | None = None  # the caller's own answer
+    advised: Mapping[str, Advised] = field(default_factory=dict)
+    reviewed: Mapping[str, tuple[Reviewed, ...]] = field(default_factory=dict)  # in the order of the readings
+    exchanged: tuple[Mapping[str, Exchanged], ...] = ()  # one after the other
+    reports: tuple[Reported, ...] = ()
+    check: Checked | None = None
+
+    @property
+    def answers(self) -> dict[str, Opinion]:
+        """The answers to be reviewed, in the order of the seats, the caller's last."""
+        given: dict[str, Opinion] = {
+            seat: self.advised[seat] for seat in self.advisors if seat in self.advised
+        }
+        return given | ({MINE: self.mine} if self.mine else {})
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """The reviewers of whom there is a usable review."""
+        return tuple(seat for seat in self.reviewers if self.reviewed.get(seat))
+
+    @property
+    def has_judges(self) -> bool:
+        """Whether others than the advisors review."""
+        return not set(self.reviewers) <= set(self.advisors)
+
+    @property
+    def is_quick(self) -> bool:
+        return self.level == "quick"
+
+    @property
+    def voters(self) -> tuple[str, ...]:
+        return self.reviewers if self.has_judges else self.advisors
+
+    @property
+    def before_exchange(self) -> Self:
+        """The panel as those who argue at the same time see it: without what others say meanwhile."""
+        return replace(self, exchanged=self.exchanged[:-1])
+
+    def find_exchange(self, seat: str) -> Exchanged | None:
+        """The last word of a reviewer in an exchange."""
+        return next((said[seat] for said in reversed(self.exchanged) if seat in said), None)
+
+    def find_advice(self, seat: str) -> Advice:
+        """What a reviewer advises in the end: its review, with what it changed in the exchange.
+
+        Who was moved has left its value behind; who was not need not repeat it.
+        """
+        review, said = self.reviewed[seat][0], self.find_exchange(seat)
+        if said is None:
+            return review
+        value = said.value or ("" if said.moved else review.value)
+        changes = {"recommendation": said.recommendation, "probability": said.probability, "value": value}
+        return review.model_copy(update=changes)
+
+
+def name_answer(panel: Panel, seat: str) -> str:
+    """The id of an answer: A1 for that of the first advisor. The caller's own comes after all."""
+    return f"A{(*panel.advisors, MINE).index(seat) + 1}"
+
+
+def name_review(panel: Panel, seat: str, reading: int = 1) -> str:
+    """The id of a review: R1 for the first reviewer's; second readings come after all first ones."""
+    return f"R{panel.reviewers.index(seat) + 1 + (reading - 1) * len(panel.reviewers)}"
+
+
+def name_exchange(panel: Panel, seat: str, number: int = 0) -> str:
+    """The id of what a reviewer wrote in an exchange: by default in the last one."""
+    number = number or max(n for n, said in enumerate(panel.exchanged, start=1) if seat in said)
+    return f"E{panel.reviewers.index(seat) + 1 + (number - 1) * len(panel.reviewers)}"
+
+
+CHECK = "C1"
+"""The id of the check."""
+
+
+def find_seat(panel: Panel, source: str) -> str:
+    """The reviewer whose review or exchange an id names; "" for other ids."""
+    exchanges = range(1, len(panel.exchanged) + 1)
+    names = {name_review(panel, seat, reading): seat for seat in panel.reviewers for reading in (1, 2)}
+    names |= {name_exchange(panel, seat, number): seat for seat in panel.reviewers for number in exchanges}
+    return names.get(source, "")
+
+
+def list_ids(panel: Panel) -> set[str]:
+    """The ids of everything that there may have been, what was retracted included."""
+    answers = {name_answer(panel, seat) for seat in (*panel.advisors, MINE)}
+    reviews = {name_review(panel, seat, reading) for seat in panel.reviewers for reading in (1, 2)}
+    exchanges = {
+        name_exchange(panel, seat, number)
+        for number in range(1, len(panel.exchanged) + 1)
+        for seat in panel.reviewers
+    }
+    return answers | reviews | exchanges | {CHECK}
+
+
+def list_sources(panel: Panel) -> set[str]:
+    """The ids of everything that there is."""
+    answers = {name_answer(panel, seat) for seat in panel.answers}
+    reviews = {
+        name_review(panel, seat, reading.slot_index)
+        for seat in panel.readers
+        for reading in panel.reviewed[seat]
+    }
+    exchanges = {
+        name_exchange(panel, seat, number)
+        for number, exchange in enumerate(panel.exchanged, start=1)
+        for seat in exchange
+    }
+    return answers | reviews | exchanges | ({CHECK} if panel.check else set())

@@ -1,0 +1,459 @@
+"""The report: a revision of the strongest answer of the side ahead. Whether one is accepted, and the server's own.
+
+What people read is never worse for a writer's sake: a report that names what does not exist, follows others than those
+ahead, invents figures or runs on is asked for once more, and then composed by the server from the reviews. One that
+lost what reviews want kept is asked for once more too, and stands if nothing better comes.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from functools import partial
+from itertools import chain, zip_longest
+
+from server.debate.answer.count import Count, find_case
+from server.debate.answer.mentions import tell_mentions
+from server.debate.answer.panel import (
+    CHECK,
+    Panel,
+    find_seat,
+    list_sources,
+    name_answer,
+    name_exchange,
+    name_review,
+)
+from server.debate.answer.scripts import is_foreign
+from server.debate.answer.sides import OWN, read_share
+from server.debate.answer.texts import list_written, show_answer, show_final
+from server.debate.documents.folding import fold
+from server.debate.facts.advice import (
+    AFTER_CHECK,
+    MINE,
+    Advice,
+    Branch,
+    Correction,
+    Exchanged,
+    FinalAnswer,
+    Opinion,
+    Reported,
+    Sourced,
+)
+from server.debate.facts.fact import change_texts
+from server.debate.facts.text import format_count
+
+MOST_WORDS = 300
+"""That a report is asked to have at most; a longer draft may grow by a fifth."""
+
+TOLERANCE = Fraction(6, 5)
+"""A report with a few words more is better than none, and than another call."""
+
+CHARACTERS_A_WORD = 3.5
+"""In scripts without spaces."""
+
+PLAIN_NUMBERS = 12
+"""Numbers up to this need no source: people count and enumerate with them."""
+
+MOST_KEPT, MOST_CORRECTED, MOST_MISSED = 6, 3, 4
+
+KEPT_SHARE = 0.5
+"""Of the three-letter pieces of words to keep, that a report has where it kept them, in whatever order."""
+
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_SEPARATORS = "[.,\u066b\u066c'\u2019]"
+_NUMBER = re.compile(rf"\d+(?:{_SEPARATORS}\d+)*")
+_GROUPED = re.compile(rf"[1-9]\d{{0,2}}(?:{_SEPARATORS}\d{{3}})+")
+
+
+def choose_draft(panel: Panel, count: Count) -> tuple[str, Opinion]:
+    """(its id, the answer to be revised): of the side ahead the one that most reviewers call the best.
+
+    Among equals the one with the fewest errors that matter. Where all combine answers, any may be revised.
+    """
+    of_side = [seat for seat in panel.answers if count.sides.blind[seat] == count.ahead] or [*panel.answers]
+    reviews = [review for seat in panel.readers for review in panel.reviewed[seat]]
+
+    def rank(seat: str) -> tuple[int, int, int]:
+        wrong = sum(error.matters and seat in error.answers for review in reviews for error in review.errors)
+        return -sum(review.best == seat for review in reviews), wrong, -panel.answers[seat].probability
+
+    best = min(of_side, key=rank)
+    return name_answer(panel, best), panel.answers[best]
+
+
+def limit_words(draft: Opinion) -> int:
+    """How long a report may be that revises this draft."""
+    return max(MOST_WORDS, math.ceil(count_words(show_answer(draft)) * 6 / 5))
+
+
+def count_words(text: str) -> int:
+    """The number of words; in scripts without spaces as many as their characters are worth."""
+    unspaced = len(_UNSPACED.findall(text))
+    return len(_UNSPACED.sub(" ", text).split()) + math.ceil(unspaced / CHARACTERS_A_WORD)
+
+
+def find_report_problem(panel: Panel, count: Count, report: FinalAnswer) -> str:
+    """Why a report is not accepted, in words that its writer can act on; "" where it is."""
+    case, known = find_case(panel, count), list_sources(panel)
+    rows: list[Branch | Sourced] = [*report.branches, *report.corrected, *report.missed]
+    rows += [report.against] if report.against else []
+    named = {*report.follows, *chain.from_iterable(row.sources for row in rows)}
+    followed = {find_seat(panel, source) for source in report.follows}
+    held = {
+        seat for branch in report.branches for source in branch.sources if (seat := find_seat(panel, source))
+    }
+    draft = choose_draft(panel, count)[1]
+    words, most = count_words(show_final(report)), limit_words(draft)
+    is_of_neither = all(is_foreign(one, show_final(report)) for one in (panel.question, show_answer(draft)))
+    figures = sorted(find_figures(show_final(report)) - list_known_figures(panel))
+    opposed = {seat for row in rows for source in row.sources if (seat := find_seat(panel, source))} - {
+        *count.supporters
+    }
+    problems = {
+        "from and follows name what the material does not have; its ids stand in square brackets": bool(
+            named - known
+        ),
+        "follows has to name reviews of those who are ahead, and nobody else's": case == "majority"
+        and not (followed and followed <= {*count.supporters}),
+        "branches or against have to say what the others advise, with the review that it is from": (
+            case == "majority" and not opposed
+        ),
+        "branches have to give the advice of each, with the review that it is from": case == "divided"
+        and len(held) < min(len(panel.readers), 2),
+        "corrected has what no review corrects": any(
+            not is_correction(panel, row.sources) for row in report.corrected
+        ),
+        f"figures that nobody stated: {', '.join(figures)}": bool(figures),
+        "it is in another language than the question and the draft": is_of_neither,
+        f"it has {words} words, and {most} are allowed": words > most * TOLERANCE,
+    }
+    return "; ".join(problem for problem, holds in problems.items() if holds)
+
+
+def is_correction(panel: Panel, sources: Iterable[str]) -> bool:
+    """Whether one of these corrects something: a review with errors, an exchange or the check."""
+    exchanges = {
+        name_exchange(panel, seat, number)
+        for number, exchange in enumerate(panel.exchanged, start=1)
+        for seat in exchange
+    }
+    reviews = {
+        name_review(panel, seat, review.slot_index)
+        for seat in panel.readers
+        for review in panel.reviewed[seat]
+        if review.errors
+    }
+    return not {CHECK, *exchanges, *reviews}.isdisjoint(sources)
+
+
+def find_figures(text: str) -> set[str]:
+    """The figures of a text above the plain ones, however their digits are written or grouped."""
+    return {
+        plain
+        for number in _NUMBER.findall(text)
+        if value_of(plain := normalize_figure(number)) > PLAIN_NUMBERS
+    }
+
+
+def normalize_figure(number: str) -> str:
+    """A number in plain digits: groups of three joined, a decimal point before the rest."""
+    digits = "".join(str(int(one)) if one.isdigit() else one for one in number)
+    parts = re.split(_SEPARATORS, digits)
+    return ("" if _GROUPED.fullmatch(digits) else ".").join(parts)
+
+
+def value_of(figure: str) -> float:
+    """The size of a figure; of a version or a date, such as 9.4.1, as of one that needs a source."""
+    try:
+        return float(figure)
+    except ValueError:
+        return PLAIN_NUMBERS + 1
+
+
+def list_known_figures(panel: Panel) -> set[str]:
+    """The figures in question, documents and all that the seats wrote."""
+    faults = (f"{fault.words} {fault.right}" for fault in (panel.check.faults if panel.check else ()))
+    return find_figures("\n".join([*list_written(panel), *faults]))
+
+
+def find_lost(panel: Panel, count: Count, report: FinalAnswer) -> list[str]:
+    """The words that reviews want kept and that a report dropped."""
+    text = show_final(report)
+    return [words for words in list_kept(panel, count) if not has_kept(text, words)]
+
+
+def list_losses(panel: Panel, count: Count) -> list[str]:
+    """What the writer is asked to bring back: of the first report, if that is accepted; [] where there is none."""
+    first = [report for report in panel.reports[:1] if not find_report_problem(panel, count, report)]
+    return find_lost(panel, count, first[0]) if first else []
+
+
+def list_kept(panel: Panel, count: Count) -> list[str]:
+    """The words of answers that reviewers of the side ahead want kept, and that no reviewer calls wrong."""
+    readings = [
+        review
+        for seat in panel.readers
+        if not count.ahead or seat in count.supporters
+        for review in panel.reviewed[seat]
+    ]
+    kept = dict.fromkeys(words for review in readings for words in review.keep)
+    return [words for words in kept if not is_called_wrong(panel, words)][:MOST_KEPT]
+
+
+def is_called_wrong(panel: Panel, words: str) -> bool:
+    """Whether a reviewer calls these words wrong, or some of them, or them with others around."""
+    wrong = [
+        fold(error.words) for seat in panel.readers for one in panel.reviewed[seat] for error in one.errors
+    ]
+    return any(bad and (bad in fold(words) or fold(words) in bad) for bad in wrong)
+
+
+def has_kept(text: str, words: str) -> bool:
+    """Whether a text says what these words say: all of their figures, and most of their pieces."""
+    if not find_figures(words) <= find_figures(text):
+        return False
+    pieces = {*list_pieces(words)}
+    return not pieces or len(pieces & {*list_pieces(text)}) >= KEPT_SHARE * len(pieces)
+
+
+def list_pieces(text: str) -> Iterator[str]:
+    """The three-letter pieces of a text: the same for a word in any form, in any language."""
+    plain = "".join(one for one in fold(text).casefold() if one.isalnum() or one.isspace())
+    for word in plain.split():
+        yield from (word[start : start + 3] for start in range(max(len(word) - 2, 1)))
+
+
+def compose(panel: Panel, count: Count) -> FinalAnswer:
+    """The report without a writer, as people read it."""
+    composed: FinalAnswer = change_texts(compose_parts(panel, count), partial(tell_mentions, panel))
+    return composed
+
+
+def compose_parts(panel: Panel, count: Count) -> FinalAnswer:
+    """The draft with what reviews correct and add, or the advice of each side."""
+    if not panel.answers:
+        return FinalAnswer(recommendation="")
+    if not panel.readers:
+        return compose_answers(panel)
+    draft = choose_draft(panel, count)[1]
+    shared = FinalAnswer(
+        recommendation="",
+        corrected=tuple(list_corrections(panel, draft))[:MOST_CORRECTED],
+        missed=tuple(list_missing(panel))[:MOST_MISSED],
+    )
+    if find_case(panel, count) == "divided":
+        return compose_divided(panel, count, shared)
+    others = [seat for seat in panel.readers if seat not in count.supporters]
+    lead = next((seat for seat in panel.readers if seat in count.supporters), panel.readers[0])
+    against = panel.find_advice(others[0]).recommendation if others else find_objection(panel, lead)
+    source = name_review(panel, (others or [lead])[0])
+    advice = panel.find_advice(lead)
+    if not count.ahead.startswith(OWN):
+        is_refuted = any(
+            error.matters and error.words and fold(error.words) in fold(draft.recommendation)
+            for seat in panel.readers
+            for review in panel.reviewed[seat]
+            for error in review.errors
+        )
+        advice = draft.model_copy(update={"recommendation": advice.recommendation}) if is_refuted else draft
+    return shared.model_copy(
+        update={
+            **take_fields(advice, panel.find_exchange(lead)),
+            "against": Sourced(text=against, sources=(source,)) if against else None,
+            "follows": tuple(name_review(panel, seat) for seat in panel.readers if seat in count.supporters),
+        }
+    )
+
+
+def list_corrections(panel: Panel, draft: Opinion) -> Iterator[Sourced]:
+    """The errors that matter, and any other whose words the person is going to read: those first."""
+    text = fold(show_answer(draft))
+    errors = [
+        (review, error)
+        for seat in panel.readers
+        for review in panel.reviewed[seat]
+        for error in review.errors
+    ]
+    is_read = {error.words: bool(error.words) and fold(error.words) in text for _, error in errors}
+    words: set[str] = set()
+    for review, error in sorted(errors, key=lambda row: not is_read[row[1].words]):
+        if (error.matters or is_read[error.words]) and not (error.words and error.words in words):
+            words.add(error.words)
+            yield Sourced(
+                text=format_correction(error), sources=(name_review(panel, review.seat, review.slot_index),)
+            )
+
+
+def format_correction(error: Correction) -> str:
+    return f"“{error.words}”: {error.right}" if error.words else error.right
+
+
+def list_missing(panel: Panel) -> Iterator[Sourced]:
+    """What reviews call missing, the first of each before the second of any: each has its most important first."""
+    rows = [
+        [
+            Sourced(text=text, sources=(name_review(panel, seat, review.slot_index),))
+            for text in review.missing
+        ]
+        for seat in panel.readers
+        for review in panel.reviewed[seat]
+    ]
+    told: dict[str, Sourced] = {}
+    for row in filter(None, chain.from_iterable(zip_longest(*rows))):
+        told.setdefault(row.text, row)
+    yield from told.values()
+
+
+def find_objection(panel: Panel, seat: str) -> str:
+    """The best point against the advice of a reviewer, in its own words."""
+    exchange = panel.find_exchange(seat)
+    return (exchange.against if exchange else "") or panel.reviewed[seat][0].against
+
+
+def take_fields(advice: Advice, said: Exchanged | None = None) -> dict[str, str]:
+    """The fields that an advice and a report have in common. `said`: in an exchange by whom the advice is."""
+    fields = {"recommendation": advice.recommendation, "because": advice.because}
+    if isinstance(advice, Opinion):
+        keys = ("premise", "changes_if", "next", "assumed")
+        return fields | {key: getattr(advice, key) for key in keys}
+    return fields | {"next": said.next if said else ""}
+
+
+def compose_answers(panel: Panel) -> FinalAnswer:
+    """The answers as they were given, where nobody has reviewed them."""
+    answers = panel.answers
+    if len(answers) == 1:
+        return FinalAnswer(**take_fields(next(iter(answers.values()))))
+    return FinalAnswer(
+        recommendation=f"{format_count(len(answers), 'answer')} that nobody has compared.",
+        branches=tuple(
+            Branch(condition="", advice=answer.recommendation, sources=(name_answer(panel, seat),))
+            for seat, answer in answers.items()
+        ),
+    )
+
+
+def compose_divided(panel: Panel, count: Count, shared: FinalAnswer) -> FinalAnswer:
+    """What decides between the sides, and the advice of each."""
+    said = [one for seat in panel.readers if (one := panel.find_exchange(seat))]
+    decides = next(filter(None, (one.decides for one in said)), "")
+    decides = decides or next(filter(None, (panel.reviewed[seat][0].differ_in for seat in panel.readers)), "")
+    cases = next((one for one in said if len(one.branches) > 1), None)
+    if cases:
+        source = (name_exchange(panel, cases.seat),)
+        branches = [
+            Branch(
+                condition=tell_mentions(panel, f"If {branch.condition}").removeprefix("If "),
+                advice=branch.advice,
+                sources=source,
+            )
+            for branch in cases.branches
+        ]
+    else:
+        first = {count.sides.held[seat]: seat for seat in reversed(panel.readers)}
+        branches = [
+            Branch(
+                condition="",
+                advice=panel.find_advice(seat).recommendation,
+                sources=(name_review(panel, seat),),
+            )
+            for seat in panel.readers
+            if first[count.sides.held[seat]] == seat
+        ]
+        heard = {count.sides.held[seat] for seat in panel.readers}
+        branches += [
+            Branch(condition="", advice=panel.answers[one].recommendation, sources=(name_answer(panel, one),))
+            for one, side in count.sides.blind.items()
+            if side == one != MINE and side not in heard
+        ]
+    next_step = next(filter(None, (one.next for one in said)), "")
+    return shared.model_copy(
+        update={
+            "recommendation": decides or f"{len(branches)} answers that differ.",
+            "branches": tuple(branches),
+            "next": next_step,
+        }
+    )
+
+
+def add_faults(panel: Panel, report: FinalAnswer) -> FinalAnswer:
+    """A report with the faults that its check found, where it was not written anew."""
+    faults = [
+        Sourced(text=f"“{fault.words}”: {fault.right}", sources=(CHECK,))
+        for fault in (panel.check.faults if panel.check else ())
+        if fault.matters
+    ]
+    return report.model_copy(update={"corrected": (*report.corrected, *faults)})
+
+
+def choose_report(panel: Panel, count: Count) -> Reported | None:
+    """The report that is accepted and lost the least, of equals the last; after a check the one written for it."""
+    usable = [report for report in panel.reports if not find_report_problem(panel, count, report)]
+    revised = [report for report in usable if report.slot_index == AFTER_CHECK]
+    return min(
+        reversed(revised or usable), key=lambda report: len(find_lost(panel, count, report)), default=None
+    )
+
+
+def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
+    """(what the person reads, who wrote it: "writer" or "server")."""
+    chosen = choose_report(panel, count)
+    if chosen is None:
+        return compose(panel, count), "server"
+    report = keep_premise(panel, count, chosen)
+    if panel.check and chosen.slot_index != AFTER_CHECK:
+        return add_faults(panel, report), "writer"
+    return report, "writer"
+
+
+def keep_premise(panel: Panel, count: Count, report: FinalAnswer) -> FinalAnswer:
+    """The report with what its draft says is false in the question, where it lost that and nobody called it wrong."""
+    premise = choose_draft(panel, count)[1].premise
+    is_said = bool(report.premise) or has_kept(show_final(report), premise)
+    if not premise or is_said or is_called_wrong(panel, premise):
+        return report
+    return report.model_copy(update={"premise": premise})
+
+
+def find_value(panel: Panel, count: Count) -> str:
+    """The number, date or name that was asked for, as the seats of the side ahead have it.
+
+    Percentages as their mean and range; equal words once; of one side only the value of its draft, or of its first
+    seat; those of different sides side by side.
+    """
+    seats = count.supporters or [ballot.seat for ballot in count.ballots if ballot.side] or [*panel.advised]
+    said = [
+        panel.find_advice(seat).value if seat in panel.readers else panel.answers[seat].value
+        for seat in seats
+    ]
+    values = [*filter(None, said)]
+    shares = [share for value in values if (share := read_share(value)) is not None]
+    if count.supporters and values and len(shares) == len(values):
+        mean, low, high = sum(shares) / len(shares), min(shares), max(shares)
+        return f"{mean:.0f} %" + (f" ({low:.0f} to {high:.0f})" if high > low else "")
+    different = [*{value.casefold(): value for value in reversed(values)}.values()][::-1]
+    if count.ahead and len(different) > 1:
+        draft = "" if count.ahead.startswith(OWN) else choose_draft(panel, count)[1].value
+        return draft if draft and not is_called_wrong(panel, draft) else different[0]
+    return " / ".join(different)
+
+
+def list_mine_errors(panel: Panel) -> list[Correction]:
+    """What reviews found wrong in the caller's own answer, words that several quote once."""
+    found = [
+        error for seat in panel.readers for error in panel.reviewed[seat][0].errors if MINE in error.answers
+    ]
+    return [*{fold(error.words) or error.right: error for error in reversed(found)}.values()][::-1]
+
+
+def describe_mine(panel: Panel, count: Count) -> str:
+    """Whether the caller's own answer stands, in a sentence; "" where there is none."""
+    if panel.mine is None or not panel.readers:
+        return ""
+    errors = list_mine_errors(panel)
+    corrections = f", with {format_count(len(errors), 'correction')}" if errors else ""
+    if count.is_of_mine:
+        return f"It stands{corrections}."
+    if not count.ahead and count.sides.blind.get(MINE) in count.sides.held.values():
+        return "The reviewers are divided about it."
+    return "It does not stand: no reviewer advises it." if not count.ahead else "It does not stand."

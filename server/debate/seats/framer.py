@@ -1,0 +1,115 @@
+"""The framer: where nobody named debaters, it says what a question is about, and which positions answer it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from server.debate.facts.events import PositionsFramed
+from server.debate.facts.text import collapse_whitespace
+from server.debate.prompts.response_schemas import enum_schema, object_schema, text_schema
+from server.debate.prompts.tail import render_question_line
+from server.debate.replies.extract import Reply, find_json, normalize_name
+from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
+from server.debate.rules.calls import Call
+from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
+from server.debate.seats.duty import Duty
+from server.debate.state.debate import Debate
+from server.debate.state.labels import label_debaters
+
+MAX_POSITION_LENGTH = MAX_ASSUMPTION_LENGTH = 500
+
+QUESTION_KINDS = {"yesno": "yes_no", "binary": "yes_no", "open": "open", "": "open"}
+"""Kinds of question by what models write for them, letters only."""
+
+STEPS = """\
+You are the framer. Nobody has spoken yet: say what this debate is about, without answering the question.
+- kind "yes_no": whether to do one thing, or whether one thing is so; a motion is one too. "open": everything else: \
+which, what, how, when, who, or a choice that the question names.
+- alternatives: the answers among which the question asks to choose, each copied from it. An empty list where it names \
+none.
+- yes_no has two positions: first the yes, then the no, each spelled out as what it recommends or holds, such as \
+ "Ship on Friday" and "Do not ship on Friday".
+- open has {most} positions: answers that somebody informed would give and act on, each of which excludes the others. \
+What the question or the documents name comes first, in their words. Never "for" and "against" here, nor "it depends".
+- Each position is one phrase of at most 20 words, without reasons.
+- assumption: in one sentence, what to take for given where the question leaves open what the answer depends on; else \
+an empty text."""
+
+
+class FramedQuestion(LenientModel):
+    kind: OptionalText = ""
+    alternatives: Annotated[list[OptionalText], BeforeValidator(lambda value: value or [])] = []
+    positions: list[RequiredText]
+    assumption: OptionalText = ""
+
+
+class Framing(Duty):
+    task = "framing"
+    fact = PositionsFramed
+    is_data = True
+    template = (
+        '{"kind": "yes_no or open", "alternatives": ["one", …], "positions": ["the first", "the second", …], '
+        '"assumption": "text"}'
+    )
+
+    def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
+        del call
+        most = find_position_limit(debate)
+        yield STEPS.format(most=f"two to {most}" if most > SIDES else "two")
+        yield from render_question_line(debate)
+
+    def build_schema(self, debate: Debate) -> dict[str, Any]:
+        positions = {
+            "type": "array",
+            "items": text_schema(300),
+            "minItems": 2,
+            "maxItems": find_position_limit(debate),
+        }
+        return object_schema(
+            kind=enum_schema(("yes_no", "open")),
+            alternatives={"type": "array", "items": text_schema(300)},
+            positions=positions,
+            assumption=text_schema(400),
+        )
+
+    def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
+        del call
+        if not reply.informative:
+            raise ValueError("the model is too small to frame a question")
+        framed = FramedQuestion.model_validate(find_json(text, ("positions",)))
+        kind = QUESTION_KINDS.get("".join(filter(str.isalpha, framed.kind.casefold())), "")
+        if not kind:
+            raise ValueError('"kind" must be yes_no or open')
+        positions = [collapse_whitespace(position)[:MAX_POSITION_LENGTH] for position in framed.positions]
+        if len({normalize_name(position) for position in positions}) < len(positions):
+            raise ValueError("positions: two of them are the same, and each has to exclude the others")
+        limit = SIDES if kind == "yes_no" else find_position_limit(debate)
+        if not SIDES <= len(positions) <= limit:
+            expected = "the yes and the no" if kind == "yes_no" else f"{SIDES} to {limit}"
+            raise ValueError(f"positions: {expected} are wanted for {kind}, and there are {len(positions)}")
+        if problem := find_mismatch(debate.setup.question, kind, framed.alternatives, positions):
+            raise ValueError(f"positions: {problem}")
+        debaters = seat_positions(debate.setup, kind, positions)
+        labels = label_debaters(debate.setup, debaters)
+        assumption = collapse_whitespace(framed.assumption)[:MAX_ASSUMPTION_LENGTH]
+        return {"question_kind": kind, "debaters": debaters, "labels": labels, "assumption": assumption}
+
+
+def find_mismatch(question: str, kind: str, alternatives: Sequence[str], positions: Sequence[str]) -> str:
+    """Why positions answer another question than this one, as far as any language shows it; "" if they fit."""
+    question_text, position_texts = (
+        normalize_name(question),
+        [normalize_name(position) for position in positions],
+    )
+    named_answers = [
+        answer for answer in map(normalize_name, alternatives) if answer and answer in question_text
+    ]
+    choices = ", ".join(f'"{answer}"' for answer in named_answers)
+    if kind == "yes_no" and len(named_answers) > 1:
+        return f"the question asks to choose among {choices}: kind is open, or alternatives is empty if it does not"
+    if len(named_answers) > 1 and not any(
+        answer in position for answer in named_answers for position in position_texts
+    ):
+        return f"none of them is an answer that the question names: {choices}"
+    return ""

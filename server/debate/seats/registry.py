@@ -1,0 +1,75 @@
+"""All seats that read each round, their fields of requests and verdicts, and the duties of other officers.
+
+All other code asks here. `tests/debate/seats/test_registry.py` names a missing row.
+"""
+
+from typing import Any, assert_never, get_args
+
+from server.debate.facts.answers import Reading
+from server.debate.facts.events import OfficerTask
+from server.debate.facts.setup.seats import CHECKER, FRAMER, METER, READER, WRITER, SeatKind
+from server.debate.rules.calls import Call
+from server.debate.seats.analyst import Analyst, AnalystOptions
+from server.debate.seats.duty import Duty
+from server.debate.seats.framer import Framing
+from server.debate.seats.moderator import Closing, Opening
+from server.debate.seats.observer import Observer, ObserverFindings, ObserverOptions
+from server.debate.seats.reader import Digest
+from server.debate.seats.referee import Referee, RefereeOptions
+from server.debate.seats.seat import Seat
+from server.debate.seats.synthesizer import Deliverable
+
+SEATS: tuple[Seat[Any], ...] = (Referee(), Observer(), Analyst())
+"""In the order in which people and other seats read them."""
+
+DUTIES: dict[OfficerTask, Duty] = {
+    "framing": Framing(),
+    "digest": Digest(),
+    "opening": Opening(),
+    "closing": Closing(),
+    "deliverable": Deliverable(),
+}
+"""What the framer, reader, moderator and synthesizer are asked for."""
+
+
+class SeatOptions(AnalystOptions, ObserverOptions, RefereeOptions):
+    """The options of these seats: a part of `options`."""
+
+
+class SeatFindings(ObserverFindings):
+    """Their fields of a verdict."""
+
+
+BY_NAME = {seat.name: seat for seat in SEATS}
+BY_FACT = {seat.fact: seat for seat in SEATS}
+
+SEAT_KINDS: tuple[str, ...] = (*get_args(SeatKind), *BY_NAME)
+"""The kinds and seats that a debate may hide."""
+
+SEAT_NAMES = frozenset({*SEAT_KINDS, FRAMER, READER, METER, WRITER, CHECKER})
+"""Names that no debater may have; numbered judges are reserved as well."""
+
+
+def find_seat(of: Reading | Call) -> Seat[Any]:
+    """The seat that made a reading, or is called for one."""
+    return BY_NAME[of.seat] if isinstance(of, Call) else BY_FACT[type(of)]
+
+
+def find_duty(call: Call) -> Duty:
+    """The duty behind a call of a seat other than debaters, judges and advisors."""
+    match call.task:
+        case "reading":
+            return find_seat(call)
+        case "framing" | "digest" | "opening" | "closing" | "deliverable" as task:
+            return DUTIES[task]
+        case "argument" | "message" | "answer" | "ballot" | "judgment":
+            raise AssertionError("debaters and judges are asked by the machine itself")
+        case "measurement" | "advice" | "review" | "exchange" | "report" | "check":
+            raise AssertionError("texts are embedded as they are, and advisors have prompts of their own")
+        case _:
+            assert_never(call.task)
+
+
+def name_task(call: Call) -> str:
+    """The task of a call as people read it: a seat that reads rounds has its own word for it."""
+    return find_seat(call).task if call.task == "reading" else call.task

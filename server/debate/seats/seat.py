@@ -1,0 +1,138 @@
+"""What a seat that reads each round consists of. Each has its own file here, and a row in `registry`."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+from pydantic import Field
+
+from server.debate.commands.inputs import OfficerInput
+from server.debate.facts.answers import Reading, Remark
+from server.debate.facts.fact import Fact
+from server.debate.facts.quoting import quote
+from server.debate.replies.extract import Reply, parse_text
+from server.debate.rules.calls import Call
+from server.debate.seats.duty import Duty
+from server.debate.state.debate import Debate
+from server.debate.state.seats import hides, hides_any
+
+R = TypeVar("R", bound=Reading)
+M = TypeVar("M", bound=Remark)
+
+Speaker = Annotated[str, Field(max_length=40)]
+"""A debater's name in a reading: unlike words of a model it has no labels that stand for names."""
+
+
+class Seat(Duty, Generic[R]):
+    """A seat that is asked when all debaters have spoken in a round, together with the others of its kind.
+
+    It steers nothing: its words are recorded, and people and other seats read them as far as its class says so.
+    """
+
+    # Who it is.
+    name: ClassVar[str]
+    """In debates, `options` and `options.visibility`, and as an option of the command line."""
+    title: ClassVar[str]  # the heading of its readings
+    help: ClassVar[str] = ""  # for its option of the command line; "" without one
+    input: ClassVar[type[OfficerInput]] = OfficerInput  # the type of its option
+
+    def find_input(self, options: Any) -> bool | OfficerInput | None:
+        """The request for this seat, from options that contain its own; false or None for a debate without it.
+
+        Raises:
+            InvalidRequestError: its options contradict each other.
+        """
+        request: bool | OfficerInput | None = getattr(options, self.name)
+        return request
+
+    # What it is asked, and what it may answer, beside what `Duty` says.
+    steps: ClassVar[str]
+    is_data = True
+
+    def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
+        del debate, call
+        yield self.steps
+
+    answer_factor: ClassVar[int] = 0  # tokens of its answer for each token of the turns, if it is long
+
+    # How its reply is recorded.
+    fact: ClassVar[type[Reading]]
+    texts: ClassVar[Mapping[type[Fact], Mapping[str, int]]]
+    """Its words in that fact and its parts: fields, each with its maximum length. People read names in them."""
+
+    def find_problem(self, debate: Debate, reading: R) -> str:
+        """Why this fact is impossible in this debate now, or "". Records from elsewhere are checked so."""
+        del debate, reading
+        return ""
+
+    # Who reads it.
+    def is_visible(self, debate: Debate) -> bool:
+        """Whether clients may. It is about debaters' words, so it is hidden with them."""
+        hidden = debate.setup.hidden_from_client
+        return not (hides(debate.setup, hidden, self.name) or hides_any(debate.setup, hidden, "debaters"))
+
+    def show(self, debate: Debate, call: Call) -> Iterator[str]:
+        """What the prompt of another seat's call shows of its readings, before that seat's own task."""
+        del debate, call
+        yield from ()
+
+    # What people read of it. `named` is the debate as people read it: names replace labels.
+    @abstractmethod
+    def describe(self, debate: Debate, named: Debate, reading: R) -> str:
+        """A reading of `named` in Markdown. Words of models are quoted in it (`facts.quoting`)."""
+
+    @abstractmethod
+    def build_round_fields(self, debate: Debate, named: Debate, round_number: int) -> dict[str, Any]:
+        """Its fields in a round as data (`read_debate`, view `round`)."""
+
+    def build_analysis_fields(self, named: Debate) -> dict[str, Any]:
+        """Its fields in the analysis of a debate that has such a seat, as data."""
+        del named
+        return {}
+
+    def build_verdict_fields(self, debate: Debate) -> dict[str, Sequence[str]]:
+        """Its lines for the fields of a verdict in `registry.SeatFindings`."""
+        del debate
+        return {}
+
+    def list_cautions(self, debate: Debate) -> list[str]:
+        """What weakens a verdict because of this seat, in sentences."""
+        del debate
+        return []
+
+    sections: ClassVar[Mapping[str, str]] = {}  # titles in a verdict in Markdown, by these fields
+
+    # What hooks and subscribers get.
+    hook_fields: ClassVar[
+        tuple[str, ...]
+    ] = ()  # properties of the fact that conditions and templates may use
+
+    event_names: ClassVar[tuple[str, ...]] = ("agent_message",)  # possible public names of its readings
+
+    def name_event(self, reading: R) -> str:
+        """The public name of this reading."""
+        del reading
+        return self.event_names[0]
+
+
+class Commentator(Seat[M]):
+    """A seat that answers in prose, which is part of the transcript for all who may read the seat."""
+
+    template = ""
+    is_data = False
+    is_prose = True
+
+    def build_schema(self, debate: Debate) -> None:
+        del debate
+
+    def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
+        del debate, call
+        return parse_text(text, reply)
+
+    def is_visible(self, debate: Debate) -> bool:
+        """Its words are its own, whoever they are about."""
+        return not hides(debate.setup, debate.setup.hidden_from_client, self.name)
+
+    def describe(self, debate: Debate, named: Debate, reading: M) -> str:
+        del debate, named
+        return quote(reading.text)

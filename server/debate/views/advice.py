@@ -1,0 +1,60 @@
+"""What seats of the answer format wrote, as people read it."""
+
+from typing import assert_never
+
+from server.debate.answer.debates import build_panel, count_debate
+from server.debate.answer.mentions import describe_source, tell_mentions
+from server.debate.answer.panel import Panel, name_answer
+from server.debate.answer.report import choose_report
+from server.debate.answer.texts import show_answer, show_exchange, show_final, show_review
+from server.debate.documents.marks import mark_quotes
+from server.debate.facts.advice import AdviceEvent, Advised, Checked, Exchanged, Reported, Reviewed
+from server.debate.state.debate import Debate
+
+
+def describe_advice(debate: Debate, event: AdviceEvent, *, is_short: bool = False) -> tuple[str, str]:
+    """(who did what, its text as people read it). `is_short`: only what is advised, and what is new in it."""
+    panel = build_panel(debate)
+    seat = event.seat[:1].upper() + event.seat[1:]
+    suffix = "" if debate.is_active(event) else " (retracted)"
+    text = tell_mentions(panel, show_advice(panel, event, is_short=is_short))
+    title = f"{seat} {describe_act(panel, event)}{suffix}"
+    return title, mark_quotes(debate, text, event.seen, str)
+
+
+def describe_act(panel: Panel, event: AdviceEvent) -> str:
+    """What a seat did; of an answer, with the words by which others name it."""
+    match event:
+        case Advised():
+            return f"gives {describe_source(panel, name_answer(panel, event.seat))}"
+        case Reviewed():
+            return f"reviews the answers{', second reading' if event.slot_index > 1 else ''}"
+        case Exchanged():
+            return "answers those who advise otherwise"
+        case Reported():
+            return "reports"
+        case Checked():
+            return "checks the report"
+        case _:
+            assert_never(event)
+
+
+def show_advice(panel: Panel, event: AdviceEvent, *, is_short: bool) -> str:
+    match event:
+        case Advised():
+            return event.recommendation if is_short else show_answer(event)
+        case Reviewed():
+            return show_review(panel, event, is_short=is_short)
+        case Exchanged():
+            return show_exchange(event, is_short=is_short)
+        case Reported():
+            return show_final(event)
+        case Checked():
+            return "\n".join(f'"{fault.words}": {fault.right}' for fault in event.faults) or "No fault."
+        case _:
+            assert_never(event)
+
+
+def is_answer_of(debate: Debate, event: AdviceEvent) -> bool:
+    """Whether a report is the one whose words the answer has."""
+    return choose_report(build_panel(debate), count_debate(debate)) == event

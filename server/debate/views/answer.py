@@ -1,0 +1,218 @@
+"""The result of the answer format as data: its lines, its advisors, and its fields of a verdict."""
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from server.debate.analysis.confidence import describe_record
+from server.debate.answer.count import SILENCES, Count, find_probability
+from server.debate.answer.debates import build_panel, count_debate
+from server.debate.answer.lines import WORDS, AnswerLines, build_lines
+from server.debate.answer.mentions import tell_mentions
+from server.debate.answer.panel import Panel
+from server.debate.answer.sides import OWN
+from server.debate.ballots.report import Beliefs
+from server.debate.documents.marks import mark_quotes
+from server.debate.facts.fact import change_texts
+from server.debate.facts.quoting import quote_heading
+from server.debate.facts.setup.seats import WRITER
+from server.debate.state.debate import Debate
+from server.debate.state.memo import once
+from server.debate.state.seats import current_model
+from server.debate.views.state import describe_costs
+from server.debate.views.visibility import hide_answers
+
+CLOSED = ('."', '!"', '?"', '…"')
+"""The ends of quotations after which no full stop follows."""
+
+
+class Advisor(BaseModel):
+    """An advisor: which side it is on, and why."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    name: str
+    model: str
+    side: Annotated[str, Field(description="An advisor whose answer it is, or own")] = ""
+    blind: Annotated[str, Field(description="The side of its own answer")] = ""
+    moved: bool = False
+    moved_by: str = ""
+    probability: Annotated[int, Field(description="Percent; its own estimate")] = 0
+    recommendation: str = ""
+
+
+@once
+def build_answer(debate: Debate) -> AnswerLines:
+    """The lines of an answer; before the end only the answers so far, which nobody has checked."""
+    panel = build_panel(debate)
+    if not debate.ended and debate.verdict is None:
+        visible_panel = build_panel(hide_answers(debate))
+        return AnswerLines(
+            so_far=[
+                advice.recommendation for advice in visible_panel.advised.values() if advice.recommendation
+            ]
+        )
+    problem = find_report_failure(debate)
+    lines = build_lines(
+        panel,
+        count_debate(debate),
+        record=describe_record(debate),
+        cost=describe_costs(debate)[0],
+        problem=problem,
+    )
+    return show_marks(debate, lines.model_copy(update={"differ_in": find_difference(panel)}))
+
+
+def show_marks(debate: Debate, lines: AnswerLines) -> AnswerLines:
+    """The lines with the server's marks after quotes of documents."""
+
+    def show(text: str) -> str:
+        return mark_quotes(debate, text, debate.version, str)
+
+    texts_of_ours = {"head", "mine", "how_sure", "cost", "written_by", "problem"}
+    changed = {name: change_texts(value, show) for name, value in lines if name not in texts_of_ours}
+    return lines.model_copy(update=changed)
+
+
+def find_report_failure(debate: Debate) -> str:
+    """Why no report was accepted, or no answer came; "" if nothing failed."""
+    panel = build_panel(debate)
+    seats = {WRITER} if panel.answers else {*debate.names}
+    details = [failure.detail for failure in debate.failures if failure.seat in seats]
+    return details[-1] if details and not (panel.reports and panel.answers) else ""
+
+
+def list_advisors(debate: Debate) -> list[Advisor]:
+    panel, count = build_panel(hide_answers(debate)), count_debate(debate)
+    ballots = {ballot.seat: ballot for ballot in count.ballots}
+    advisors = []
+    for name in panel.advisors:
+        exchange = panel.find_exchange(name)
+        advice = panel.find_advice(name) if name in panel.readers else panel.advised.get(name)
+        is_read = name in panel.readers
+        advisors.append(
+            Advisor(
+                name=name,
+                model=current_model(debate, name),
+                side=name_side(ballots[name].side) if name in ballots else "",
+                blind=name_side(count.sides.blind.get(name, "")),
+                moved=name in count.sides.moved,
+                moved_by=tell_mentions(panel, exchange.moved_by) if exchange else "",
+                probability=find_probability(panel, name) if is_read else advice.probability if advice else 0,
+                recommendation=tell_mentions(panel, advice.recommendation) if advice else "",
+            )
+        )
+    return advisors
+
+
+def name_side(side: str) -> str:
+    return "own" if side.startswith(OWN) else side
+
+
+def build_advice_fields(debate: Debate) -> dict[str, Any]:
+    """The fields of a verdict that only the answer format fills."""
+    panel, count, lines = build_panel(debate), count_debate(debate), build_answer(debate)
+    silent_count = sum(bool(ballot.silence) for ballot in count.ballots)
+    asked_count = len(count.ballots)
+    return {
+        "headline": format_headline(lines, count.caps),
+        "ahead": name_side(count.ahead),
+        "panel": {
+            "asked": asked_count,
+            "voted": asked_count - silent_count,
+            "failed": silent_count,
+            "support": str(Fraction(len(count.supporters), max(asked_count, 1))),
+            "against": str(Fraction(count.against, max(asked_count, 1))),
+            "voices": 0.0,
+        },
+        "votes": list(list_votes(panel, count)),
+        "dissent": list(list_dissent(panel, count)),
+        "beliefs": build_advice_beliefs(panel, count),
+        "advisors": list_advisors(debate),
+        "answer": lines,
+    }
+
+
+def list_answer_cautions(debate: Debate) -> Iterator[str]:
+    """What weakens an answer beside what failed: readings that contradict each other, and a check that disagrees."""
+    panel, count = build_panel(debate), count_debate(debate)
+    silenced = [ballot.seat for ballot in count.ballots if ballot.silence == SILENCES["apart"]]
+    yield from (f"{seat} {SILENCES['apart']}, and has no vote." for seat in silenced)
+    if panel.check and not (panel.check.agrees or any(fault.matters for fault in panel.check.faults)):
+        yield "Who checked the report would not act on it, and names no fault that matters."
+
+
+def format_headline(lines: AnswerLines, caps: Iterable[str]) -> str:
+    """Whether the caller's answer stands, the head, the recommendation and its caps, in a line."""
+    advice = ": ".join(map(quote_heading, filter(None, (lines.value, lines.recommendation))))
+    words = advice if lines.recommendation else lines.problem
+    mine = f"{WORDS['mine']}: {lines.mine} " if lines.mine else ""
+    finding = f"{mine}{lines.head}: {words}" if words else lines.head
+    closed = finding if finding.endswith(CLOSED) else f"{finding.rstrip('.')}."
+    told = " ".join(caps)
+    return f"{closed} {told}" if told else finding.rstrip(".")
+
+
+def build_advice_beliefs(panel: Panel, count: Count) -> Beliefs:
+    """How likely each advisor held which answer to be right: by itself, and after it had read the others."""
+    before = [
+        f"{seat}: {describe_side(seat, count.sides.blind[seat])}, {answer.probability} %"
+        for seat, answer in panel.advised.items()
+    ]
+    after = [
+        f"{seat}: {describe_side(seat, side)}, {find_probability(panel, seat)} %"
+        for seat, side in count.sides.held.items()
+        if side
+    ]
+    moves = [
+        f"{seat} moved to {describe_side(seat, count.sides.held[seat])}{describe_move(panel, seat)}"
+        for seat in count.sides.moved
+    ]
+    return Beliefs(before=before, after=after, moved=moves)
+
+
+def describe_side(seat: str, side: str) -> str:
+    """What an advisor stands by."""
+    if side == seat:
+        return "its own answer"
+    return "advice of its own" if side.startswith(OWN) else f"the answer of {side}"
+
+
+def describe_move(panel: Panel, seat: str) -> str:
+    """What moved a seat in an exchange, in the words that it copied."""
+    said = panel.find_exchange(seat)
+    words = tell_mentions(panel, said.moved_by) if said else ""
+    return f", because of {quote_heading(words)}" if words else ""
+
+
+def list_votes(panel: Panel, count: Count) -> list[str]:
+    """A line for each seat: its side, and how clearly it is on it."""
+    lines = []
+    for ballot in count.ballots:
+        voter = f"{ballot.seat} ({panel.models[ballot.seat]})"
+        if ballot.silence:
+            lines.append(f"{voter} {ballot.silence}")
+            continue
+        lines.append(f"{voter}: {describe_side(ballot.seat, ballot.side)}, margin {ballot.margin} of 3")
+    return lines
+
+
+def list_dissent(panel: Panel, count: Count) -> list[str]:
+    """The advice of those who are not on the side ahead; of all where none is."""
+    dissenters = [ballot.seat for ballot in count.ballots if ballot.side not in ("", count.ahead)]
+    advice = [
+        (seat, panel.find_advice(seat) if seat in panel.readers else panel.advised[seat])
+        for seat in dissenters
+    ]
+    return [f"{seat}: {tell_mentions(panel, one.recommendation)}" for seat, one in advice]
+
+
+def find_difference(panel: Panel) -> str:
+    """The question that decides between the sides, in the words of the first advisor who names one."""
+    exchanges = [panel.find_exchange(seat) for seat in panel.readers]
+    questions = [exchange.decides for exchange in exchanges if exchange] + [
+        panel.reviewed[seat][0].differ_in for seat in panel.readers
+    ]
+    return tell_mentions(panel, next(filter(None, questions), ""))

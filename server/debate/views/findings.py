@@ -1,0 +1,183 @@
+"""The lines of a verdict by judges, voters or a moderator: what was found, how it was counted, everybody's words."""
+
+from collections.abc import Iterable, Sequence
+
+from server.debate.analysis.confidence import Confidence
+from server.debate.answer.count import HEADS
+from server.debate.answer.lines import UNMEASURED, AnswerLines, Finding
+from server.debate.facts.advice import Sourced
+from server.debate.facts.events import Concluded, Judged, Outcome
+from server.debate.facts.text import format_count
+from server.debate.state.debate import Debate
+from server.debate.verdicts.rules import count_panel, find_unmoved_side
+from server.debate.views.names import name_debate
+from server.debate.views.state import describe_costs
+from server.debate.views.visibility import shows_beliefs, shows_seat
+from server.debate.votes.counting import Seat
+from server.debate.votes.families import family
+from server.debate.votes.panel import list_seats
+from server.debate.votes.voters import verdict_source
+from server.debate.votes.voting import SYNTHESIS
+
+MOST_CORRECTED, MOST_MISSED = 3, 2
+"""Lines of each; the findings have all."""
+
+
+def visible_judgments(debate: Debate) -> list[Judged]:
+    """The judgments, first readings first, in an order that does not depend on arrival."""
+    judgments = [found for found in name_debate(debate).judgments if shows_seat(debate, found.seat)]
+    return sorted(judgments, key=lambda found: (found.slot_index, found.seat))
+
+
+def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
+    """The lines of a debate that judges, voters or a moderator concluded. Its cautions are added by the verdict."""
+    conclusion = name_debate(debate).verdict
+    if conclusion is None:
+        written = "a synthesizer wrote the result" if debate.deliverable else "no result was written"
+        problem = f"No judge or vote decided this; {written}."
+        return AnswerLines(head="Result", problem=problem, cost=describe_costs(debate)[0])
+    side, seats = find_side_ahead(debate, conclusion), list_seats(debate, conclusion.votes)
+    supporters = [seat for seat in seats if side and seat.side == side]
+    judged, findings = visible_judgments(debate), list_findings(debate, conclusion, side)
+    first = next((one for one in judged if one.seat in {seat.name for seat in supporters}), None)
+    is_own_word = verdict_source(debate.setup) == "moderator" or conclusion.outcome in (
+        "decided",
+        "leaning",
+        "synthesis",
+    )
+    advice, because = conclusion.verdict if is_own_word else "", conclusion.reasoning
+    if first and not is_own_word:
+        advice = first.recommendation or first.verdict
+        because = first.verdict if first.recommendation else first.reasoning
+    against = [one.text for one in findings if one.side not in ("", side)]
+    framing = debate.setup.framing
+    return AnswerLines(
+        head=name_finding(debate, conclusion, supporters),
+        recommendation=advice,
+        value=find_position(debate, side, advice),
+        because=because,
+        corrected=list_sourced(judged, "corrected")[:MOST_CORRECTED],
+        missed=list_sourced(judged, "missed")[:MOST_MISSED],
+        changes_if=choose_words(first, judged, "would_change"),
+        next=choose_words(first, judged, "next"),
+        against=against[0] if against and conclusion.outcome in ("decided", "leaning") else "",
+        assumed=framing.assumption if framing else "",
+        how_sure=describe_support(debate, conclusion, supporters, confidence),
+        cost=describe_costs(debate)[0],
+        written_by=supporters[0].name if supporters else "",
+        problem="" if advice else conclusion.verdict,
+        side=side,
+        findings=findings,
+    )
+
+
+def find_side_ahead(debate: Debate, conclusion: Concluded) -> str:
+    """The side whose words lead, won or not: a debater, `SYNTHESIS`, or "" for a tie or where nobody votes."""
+    if verdict_source(debate.setup) == "swing":
+        return conclusion.winner or find_unmoved_side(debate, conclusion.votes)
+    return count_panel(debate, conclusion.votes).ahead if conclusion.votes else ""
+
+
+def find_position(debate: Debate, side: str, advice: str) -> str:
+    """The position ahead, unless the advice says it."""
+    stance = debate.debater(side).stance if side in debate.names else ""
+    return "" if stance.casefold() in advice.casefold() else stance
+
+
+def name_finding(debate: Debate, conclusion: Concluded, supporters: Sequence[Seat]) -> str:
+    """What stands before the advice: the label, and what was counted."""
+    head = HEADS[conclusion.outcome]
+    if not conclusion.votes:
+        return f"{head} (one moderator's decision)" if conclusion.outcome == "leaning" else head
+    counted = count_voters(debate, conclusion, supporters)
+    unsure = HEADS["undecided"] if verdict_source(debate.setup) == "swing" else "Unsure"
+    families = len(list_families(supporters))
+    agreed = f"{head} ({counted}, {families} {'family' if families == 1 else 'families'})"
+    heads: dict[Outcome, str] = {
+        "decided": agreed,
+        "leaning": agreed,
+        "contested": f"{counted} advise" if len(supporters) > 1 else head,
+        "undecided": f"{unsure} ({counted})" if supporters else head,
+        "synthesis": f"None of the positions ({counted})",
+    }
+    return heads[conclusion.outcome]
+
+
+def count_voters(debate: Debate, conclusion: Concluded, supporters: Sequence[Seat]) -> str:
+    """Such as "2 of 3 judges"."""
+    is_judged = verdict_source(debate.setup) == "judges"
+    return f"{len(supporters)} of {format_count(len(conclusion.votes), 'judge' if is_judged else 'voter')}"
+
+
+def list_families(supporters: Iterable[Seat]) -> list[str]:
+    """Who trained the models, whoever sells them."""
+    return [*dict.fromkeys(family(seat.model) for seat in supporters)]
+
+
+def describe_support(
+    debate: Debate, conclusion: Concluded, supporters: Sequence[Seat], confidence: Confidence
+) -> str:
+    """Who is for it, in how many families, and what such votes have been worth."""
+    told = []
+    if families := list_families(supporters):
+        side = supporters[0].side
+        which = "a position of their own" if side == SYNTHESIS else f"{side}'s position"
+        listed = ", ".join(families)
+        one = f"one model family ({listed}): its models err alike"
+        who = one if len(families) == 1 else f"{len(families)} model families ({listed})"
+        told.append(f"{count_voters(debate, conclusion, supporters)} for {which}, of {who}.")
+    elif not conclusion.votes and conclusion.outcome == "leaning":
+        told.append("One model's word.")
+    names = {seat.name for seat in supporters}
+    readings = [one for one in visible_judgments(debate) if one.seat in names and one.probability]
+    if readings:
+        lowest = {one.seat: min(r.probability for r in readings if r.seat == one.seat) for one in readings}
+        listed = ", ".join(f"{percent} %" for percent in lowest.values())
+        told.append(f"How likely their advice is right, they say: {listed}.")
+    sure = (
+        f"Confidence {confidence.value:.2f}. {confidence.basis}"
+        if confidence.value is not None
+        else UNMEASURED
+    )
+    return " ".join([*told, sure])
+
+
+def list_sourced(judged: Iterable[Judged], field: str) -> list[Sourced]:
+    """What judges say in a field, each text once, with who says it."""
+    seats: dict[str, dict[str, None]] = {}
+    for reading in judged:
+        if text := getattr(reading, field):
+            seats.setdefault(text, {})[reading.seat] = None
+    return [Sourced(text=text, sources=tuple(by)) for text, by in seats.items()]
+
+
+def choose_words(first: Judged | None, judged: Sequence[Judged], field: str) -> str:
+    """The words of the judge whose advice leads; where it has none, those of the first who has."""
+    return next((text for one in filter(None, (first, *judged)) if (text := getattr(one, field))), "")
+
+
+def list_findings(debate: Debate, conclusion: Concluded, ahead: str) -> list[Finding]:
+    """The words of everybody who was asked, grouped by side, those of the side ahead first."""
+    sides = {seat.name: seat.side for seat in list_seats(debate, conclusion.votes)}
+    findings = []
+    for one in visible_judgments(debate):
+        text = one.recommendation or one.verdict
+        side = sides.get(one.seat, "")
+        if side and one.slot_index > 1:
+            continue  # it says the same twice
+        where = "" if side or not debate.setup.judges.both_orders else f" in reading {one.slot_index}"
+        own = one.winner or (SYNTHESIS if one.recommendation else "")
+        findings.append(Finding(seat=one.seat, side=side, stand=f"{describe_stand(own)}{where}", text=text))
+    if shows_beliefs(debate) and not debate.judgments:
+        named = name_debate(debate)
+        for ballot in named.last_ballots:
+            if ballot.position and shows_seat(debate, ballot.seat):
+                side = sides.get(ballot.seat, "") if sides else ballot.choice
+                stand = describe_stand(ballot.choice)
+                findings.append(Finding(seat=ballot.seat, side=side, stand=stand, text=ballot.position))
+    order = [*filter(None, (ahead, *debate.names, SYNTHESIS)), ""]
+    return sorted(findings, key=lambda one: order.index(one.side))
+
+
+def describe_stand(side: str) -> str:
+    return "with advice of its own" if side == SYNTHESIS else f"for {side}" if side else "for no position"

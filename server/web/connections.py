@@ -1,0 +1,134 @@
+"""Connections of a server without a proxy in front of it: nobody may hold one without asking for something.
+
+A client that sends its headers a byte at a time ("slow loris"), or the rest of a body that was answered already, is
+disconnected after `HEAD_SECONDS`. A body that is read has a limit of its own (`http_server.bodies`), and uvicorn limits
+idle connections.
+
+If there are too many connections, those that are idle for longest are closed: a server without file descriptors could
+not be reached at all.
+"""
+
+import asyncio
+import ipaddress
+import logging
+from contextlib import suppress
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+HEAD_SECONDS = 10.0
+IPV6_NETWORK = 64  # bits of the network of one customer
+ADDRESS_PART = 2  # one address may have half of the connections
+MAX_CONNECTIONS = 2_000
+OTHER_FILES = 500  # descriptors for everything else, and for connections that are being closed
+MAX_AT_ONCE = 128  # accepted before others are closed: a few times as many may exceed the limit
+MIN_CONNECTIONS = 50
+
+logger = logging.getLogger(__name__)
+
+
+def compute_connection_limit() -> int:
+    """How many connections this process may have open, after raising its own limit of files as far as possible."""
+    try:
+        import resource  # noqa: PLC0415  (Windows has none)
+    except ImportError:
+        return MAX_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted_limit = MAX_CONNECTIONS + OTHER_FILES
+    unlimited = resource.RLIM_INFINITY
+    if soft != unlimited and soft < wanted_limit:
+        soft = wanted_limit if hard == unlimited else min(wanted_limit, hard)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (
+        MAX_CONNECTIONS
+        if soft == unlimited
+        else max(min(MAX_CONNECTIONS, soft - OTHER_FILES), MIN_CONNECTIONS)
+    )
+
+
+class BoundedProtocol(H11Protocol):
+    """Closes connections without a complete request in time, and idle ones if there are too many.
+
+    `limit_concurrency` of uvicorn's configuration is the number from which on uvicorn would refuse requests.
+    """
+
+    head_seconds = HEAD_SECONDS
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._deadline: asyncio.TimerHandle | None = None
+        self.used_at, self.network = 0.0, ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the parent has it
+        super().connection_made(transport)
+        self.used_at, self.network = self.loop.time(), find_network(self.client[0] if self.client else "")
+        self._begin()
+        self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        self.used_at = self.loop.time()
+        super().data_received(data)
+        if self.is_answering():
+            self._end()
+        elif self._deadline is None:
+            self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        super().connection_lost(exc)
+
+    def _make_room(self) -> None:
+        """Close the connection that is idle for longest, if its address has too many, or there are too many in all."""
+        limit = (self.limit_concurrency or MAX_CONNECTIONS + 1) - 1
+        connections = [
+            connection for connection in self.connections if isinstance(connection, BoundedProtocol)
+        ]
+        candidates = [connection for connection in connections if connection.network == self.network]
+        if len(candidates) <= limit // ADDRESS_PART:
+            if len(connections) <= limit:
+                return
+            candidates = connections
+        logger.warning("There are too many connections: the longest idle ones are closed")
+        idle = [
+            connection
+            for connection in candidates
+            if connection is not self and not connection.is_answering()
+        ]
+        # Connections without any request go first: a client that asks often keeps its connection.
+        oldest = min(
+            idle, key=lambda connection: (connection.cycle is not None, connection.used_at), default=self
+        )
+        self.connections.discard(oldest)
+        oldest.transport.abort()
+
+    def is_answering(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def _begin(self) -> None:
+        self._deadline = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _end(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if not self.is_answering():
+            self.transport.close()
+
+
+def find_network(host: str) -> str:
+    """The address itself for IPv4; for IPv6 the network of one customer, who has all its addresses."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:  # a proxy gave some name
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return host
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, IPV6_NETWORK), strict=False))

@@ -1,0 +1,767 @@
+"""The answer format as it is held: its rounds, what fails in them, and how callers steer it."""
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from server.debate.answer.count import name_outcome
+from server.debate.answer.debates import build_panel, count_debate
+from server.debate.answer.lines import format_so_far
+from server.debate.answer.prompts import order_answers
+from server.debate.commands.setup.documents import add_windows
+from server.debate.commands.setup.effort import describe_effort
+from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Failed, PhaseEntered
+from server.debate.facts.setup.limits import Window
+from server.debate.machine.render import render
+from server.debate.machine.transitions import replay
+from server.debate.rules.budget import count_expected_answers
+from server.debate.rules.calls import Call
+from server.debate.state.debate import Debate
+from server.debate.views.advice import is_answer_of
+from server.debate.views.progress import estimate_line
+from server.debate.views.rounds import list_tasks
+from server.debate.views.verdict import build_verdict
+from server.debate.views.warnings import describe_client_requests
+from tests.support.advisors import MODELS, begin_advice, build_script, open_advice, play_advice
+from tests.support.golden_plays.setups import PARENT_ID
+from tests.support.panels import APART, CASES, NOBODY
+from tests.support.records import build_bodies, verify_bodies
+from tests.support.simulation import DebateSimulation, ProviderFailure, build_usage, render_prompt_text
+
+pytestmark = pytest.mark.requirement("M5", "N1", "N4")
+
+TWO, THREE = open_advice(), open_advice(MODELS)
+
+
+def list_phases(played: DebateSimulation) -> list[str]:
+    return [event.phase for event in played.events if isinstance(event, PhaseEntered)]
+
+
+def play_case(case: tuple[Any, ...]) -> DebateSimulation:
+    blind, finals, exchange, failed, changes, *_ = case
+    models = [f"{family}/m" for family in changes.get("families", ("alpha", "beta", "gamma"))][: len(blind)]
+    setup = open_advice(models, effort=changes.get("level", "standard"))
+    script = {"blind": blind, "finals": finals, "exchange": exchange, "failed": failed}
+    played = begin_advice(setup, **script)
+    played.play()
+    return played
+
+
+PLAYED = {
+    name: case for name, case in CASES.items() if "answer.2" not in case[3] and "answer.3" not in case[3]
+}
+"""Cases in which every answer comes: with fewer than two the debate pauses."""
+
+
+@pytest.mark.parametrize("case", PLAYED.values(), ids=[*PLAYED])
+def test_a_debate_comes_to_the_outcome_of_its_case_and_follows_from_its_record(case: tuple[Any, ...]) -> None:
+    played = play_case(case)
+    found = count_debate(played.debate)
+    assert played.debate.verdict
+    assert played.debate.ended
+    assert (played.debate.verdict.outcome, name_outcome(found)) == (case[5], case[6])
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_who_agree_take_two_calls_each_and_one_and_who_differ_one_more_each() -> None:
+    agreed = play_advice()
+    assert list_phases(agreed) == ["answer", "review", "report"]
+    assert len(agreed.calls_made) == 5
+    divided = play_advice(blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
+    assert list_phases(divided) == ["answer", "review", "exchange", "report"]
+    assert len(divided.calls_made) == 7
+    without = play_advice(open_advice(max_rounds=0), blind="AB", finals=APART)
+    assert list_phases(without) == ["answer", "review", "report"]
+    twice = play_advice(open_advice(max_rounds=2), blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
+    assert list_phases(twice) == ["answer", "review", "exchange", "exchange", "report"]
+
+
+@pytest.mark.parametrize(
+    ("effort", "models", "calls"),
+    [
+        ("quick", MODELS[:1], 2),
+        ("quick", MODELS[:2], 3),
+        ("quick", MODELS, 4),
+        ("standard", MODELS[:1], 5),
+        ("standard", MODELS, 7),
+        ("assured", MODELS[:2], 8),
+        ("assured", MODELS, 11),
+        ("standard", ("alpha/a", "alpha/b", "beta/c", "gamma/d", "delta/e"), 7),
+        ("standard", ("alpha/a", "alpha/b"), 5),
+        ("standard", ("local",), 1),
+    ],
+)
+def test_effort_and_families_decide_how_many_calls_it_takes(
+    effort: str, models: tuple[str, ...], calls: int
+) -> None:
+    played = play_advice(open_advice(models, effort=effort), blind="AAA")
+    assert len(played.calls_made) == calls
+    assert played.debate.ended
+    told = describe_effort(played.debate.setup)
+    assert ("an exchange where they differ" in told) == (effort != "quick" and models != ("local",))
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_no_seat_is_told_who_wrote_what_or_how_sure_anybody_is() -> None:
+    played = play_advice(THREE, blind="AAB")
+    for seat in ("Advisor 1", "writer"):
+        for prompt in played.prompts(seat):
+            assert not any(name in prompt for name in (*played.debate.names, "alpha", "90"))
+
+
+@pytest.mark.parametrize("task", ["advice", "review", "exchange", "report", "check"])
+@pytest.mark.parametrize("reply", ["", "I would rather not say.", '{"recommendation": "x", "follows": 7'])
+def test_a_seat_that_gives_nothing_usable_is_asked_once_more_and_the_debate_ends(
+    task: str, reply: str
+) -> None:
+    played = begin_advice(
+        open_advice(effort="assured"),
+        blind="AB",
+        finals=APART,
+        exchange=[NOBODY, NOBODY],
+        replies={task: reply},
+    )
+    played.play()
+    if played.debate.paused:  # nobody answered
+        assert played.debate.paused.cause == "quorum"
+        return
+    assert played.debate.ended
+    assert played.debate.verdict
+    assert played.debate.verdict.verdict
+    is_prose = task == "advice" and reply.startswith("I would")
+    failures = [event for event in played.events if isinstance(event, Failed)]
+    assert bool(failures) != is_prose
+    assert {one["task"] for one in list_tasks(played.debate) if one["state"] == "failed"} == (
+        set() if is_prose else {task}
+    )
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_a_report_that_is_not_accepted_is_asked_for_once_more_with_the_reason_and_then_composed() -> None:
+    replies = [
+        {"recommendation": "Keep it.", "because": "It does 1744 a second.", "follows": ["R1"]},
+        {"recommendation": "Keep it.", "because": "It is small.", "follows": ["R1"]},
+    ]
+    played = play_advice(replies={"report": lambda call: replies[call.attempt - 1]})
+    assert "figures that nobody stated: 1744" in played.prompts("writer")[1]
+    verdict = build_verdict(played.debate)
+    assert (verdict.answer.written_by, verdict.reasoning) == ("writer", "It is small.")
+    composed = play_advice(replies={"report": replies[0]})
+    verdict = build_verdict(composed.debate)
+    assert (verdict.answer.written_by, verdict.verdict) == ("server", "Advice A")
+    assert verdict.answer.problem == "figures that nobody stated: 1744"
+
+
+LOST = {"recommendation": "Report", "because": "For another reason.", "follows": ["R1"]}
+KEPT = {"recommendation": "Report", "because": "So it is.", "follows": ["R1"]}
+
+
+def keep_words(_: Call) -> dict[str, Any]:
+    """A review of two answers that agree, which wants their reason kept."""
+    labels = [*open_advice().answering.labels[:2]]  # type: ignore[union-attr]
+    return {
+        "recommendation": "Advice A",
+        "because": "So it is.",
+        "keep": ["So it is"],
+        "groups": [labels],
+        "follows": labels[:1],
+        "probability": 90,
+    }
+
+
+def play_writer(*reports: Any, **fields: Any) -> DebateSimulation:
+    """A debate whose reviews want words kept, and whose writer writes these reports, one in each slot."""
+    check = fields.pop("check", {"faults": [], "agrees": True})
+    replies = {"review": keep_words, "report": lambda call: reports[call.slot_index], "check": check}
+    return play_advice(open_advice(**fields), replies=replies)
+
+
+@pytest.mark.parametrize(
+    ("second", "because"),
+    [
+        (KEPT, "So it is."),
+        ({**LOST, "because": "For a third reason."}, "For a third reason."),
+        ("no JSON", "For another reason."),
+        (ProviderFailure("bad_request"), "For another reason."),
+    ],
+)
+def test_a_report_that_lost_what_was_to_be_kept_stands_unless_a_second_one_comes(
+    second: Any, because: str
+) -> None:
+    played = play_writer(LOST, second)
+    assert (
+        "# What it lost of what reviews want kept\n> So it is\nBring that back.\n"
+        in played.prompts("writer")[1]
+    )
+    assert "> Because: For another reason." in played.prompts("writer")[1]
+    verdict = build_verdict(played.debate)
+    assert (verdict.answer.written_by, verdict.reasoning) == ("writer", because)
+    told = "Writer gave no second report (the first one stands, without all that reviews want kept): "
+    is_missing = not isinstance(second, dict)
+    assert [caution.startswith(told) for caution in verdict.cautions] == [True] * is_missing
+    assert bool(played.debate.failures) == is_missing
+    assert [is_answer_of(played.debate, one) for one in build_panel(played.debate).reports] == [
+        *([] if is_missing else [False]),
+        True,
+    ]
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_a_second_report_that_lost_more_than_the_first_is_not_taken() -> None:
+    def keep_two(call: Call) -> dict[str, Any]:
+        return {**keep_words(call), "keep": ["So it is", "Advice A"]}
+
+    reports = ({**LOST, "recommendation": "Advice A"}, LOST)
+    replies = {"review": keep_two, "report": lambda call: reports[call.slot_index]}
+    played = play_advice(replies=replies)
+    assert build_verdict(played.debate).verdict == "Advice A"
+    assert [is_answer_of(played.debate, one) for one in build_panel(played.debate).reports] == [True, False]
+
+
+def test_a_report_that_lost_words_stands_where_the_budget_pays_for_no_second_one() -> None:
+    played = play_writer(LOST, KEPT, options={"limits": {"max_calls": 5}})
+    assert played.debate.ended
+    verdict = build_verdict(played.debate)
+    assert (verdict.answer.written_by, verdict.reasoning) == ("writer", "For another reason.")
+
+
+def test_a_report_is_written_once_more_for_what_it_lost_and_again_for_what_the_check_found() -> None:
+    check = {"faults": [{"words": "So it is", "right": "Not so.", "matters": True}], "agrees": False}
+    last = {"recommendation": "In the end", "because": "Not so.", "follows": ["R1"]}
+    played = play_writer(LOST, KEPT, last, effort="assured", check=check)
+    again = played.prompts("writer")[2]
+    assert '> "So it is": Not so.' in again
+    assert "> Because: So it is." in again.partition("# The first version")[2]
+    assert "# What it lost" not in again
+    assert build_verdict(played.debate).verdict == "In the end"
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_a_check_that_finds_a_fault_brings_a_second_version_or_stands_below_the_first() -> None:
+    check = {"faults": [{"words": "Report", "right": "Not on Monday.", "matters": True}], "agrees": False}
+    again = {"recommendation": "Report, not on Monday", "because": "So it is.", "follows": ["R1"]}
+    assured = open_advice(effort="assured")
+    first = {"recommendation": "Report", "because": "So it is.", "follows": ["R1"]}
+    played = play_advice(
+        assured, replies={"check": check, "report": lambda call: again if call.slot_index else first}
+    )
+    assert played.debate.verdict
+    assert played.debate.verdict.verdict == "Report, not on Monday"
+    failing = play_advice(
+        assured, replies={"check": check, "report": lambda call: "no" if call.slot_index else first}
+    )
+    lines = build_verdict(failing.debate).answer
+    assert [row.text for row in lines.corrected] == ["“Report”: Not on Monday."]
+    assert verify_bodies(build_bodies(failing.events)) == failing.debate
+
+
+@pytest.mark.parametrize("stop", range(2, 22))
+def test_a_process_that_ends_anywhere_is_followed_by_one_that_comes_to_the_same(stop: int) -> None:
+    setup = open_advice(effort="assured")
+    script: dict[str, Any] = {"blind": "AB", "finals": APART, "exchange": [NOBODY, ([0], "Advice", 80)]}
+    whole = play_advice(setup, **script)
+    events = whole.events[:stop]
+    again = DebateSimulation(replay(events), events=[*events])
+    again.script = build_script(lambda: again.debate, **script)
+    again.play()
+    assert again.debate.verdict == whole.debate.verdict
+    assert again.debate.ended == whole.debate.ended
+
+
+def test_answers_arrive_in_any_order() -> None:
+    script = {"blind": "AAB", "finals": [("A", 90), ("A", 90), ("B", 80)], "exchange": [NOBODY] * 3}
+    verdicts = set()
+    for order in permutations(range(3)):
+        played = begin_advice(THREE, **script)
+        played.arrival_order = lambda calls, order=order: [  # type: ignore[misc]
+            calls[index] for index in order if index < len(calls)
+        ]
+        verdicts.add(str(played.play().debate.verdict))
+    assert len(verdicts) == 1
+
+
+def test_the_others_are_reviewed_where_one_of_three_answers_fails() -> None:
+    played = play_advice(THREE, blind="AAA", failed={"answer.3"})
+    assert played.debate.verdict
+    assert played.debate.verdict.outcome == "leaning"
+    missing, why = build_verdict(played.debate).cautions
+    assert missing == "The answer of Advisor 3 is missing."
+    assert why.startswith("Advisor 3 gave no answer: ")
+
+
+FAULT = {"words": "Report", "right": "Not on Monday.", "matters": True}
+
+
+def fail_later_reports(call: Call) -> dict[str, Any] | str:
+    usual = {"recommendation": "Report", "because": "So it is.", "follows": ["R1"]}
+    return "no JSON" if call.slot_index else usual
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ({}, []),
+        (
+            {"replies": {"check": "fine"}},
+            ["Checker gave no check (nobody has checked the report): the reply holds"],
+        ),
+        (
+            {"replies": {"report": "no JSON"}},
+            [
+                "Writer gave no report (the server composed the answer of the reviews, and nobody checked it): "
+            ],
+        ),
+        (
+            {"replies": {"check": {"faults": [FAULT]}, "report": fail_later_reports}},
+            ["Writer gave no second report (what the check found stands under Corrected): the reply holds"],
+        ),
+        (
+            {"replies": {"check": {"faults": [], "agrees": False}}},
+            ["Who checked the report would not act on it, and names no fault that matters."],
+        ),
+        (
+            {"replies": {"exchange": "no JSON"}, "blind": "AB", "finals": APART},
+            [
+                f"Advisor {n} gave no exchange (what it advised before counts): the reply holds"
+                for n in (1, 2)
+            ],
+        ),
+    ],
+)
+def test_assured_says_which_of_its_steps_failed_and_what_follows(
+    script: dict[str, Any], told: list[str]
+) -> None:
+    played = play_advice(open_advice(effort="assured"), **script)
+    verdict = build_verdict(played.debate)
+    assert len(verdict.cautions) == len(told)
+    assert all(map(str.startswith, verdict.cautions, told))
+    assert verdict.answer.keep_in_mind == verdict.cautions
+
+
+def test_readings_that_are_missing_or_contradict_each_other_are_named() -> None:
+    played = play_advice(open_advice(effort="assured"), failed={"review.2"})
+    assert "Both reviews of Advisor 2 are missing." in build_verdict(played.debate).cautions
+
+    def turn_over(call: Call) -> dict[str, Any] | str:
+        labels = order_answers(build_panel(at.debate), call.seat, call.slot_index)
+        one_first = sorted(labels, key=lambda label: labels[label])
+        is_second = call.seat == "Advisor 1" and call.slot_index > 1
+        groups = [[label] for label in one_first]
+        return {"groups": groups, "follows": [one_first[is_second]], "recommendation": "x", "probability": 80}
+
+    at = begin_advice(open_advice(effort="assured"), blind="AB", replies={"review": turn_over})
+    at.play()
+    told = "Advisor 1 followed different answers in its two readings, and has no vote."
+    assert told in build_verdict(at.debate).answer.keep_in_mind
+
+
+def test_what_was_asked_for_again_and_came_is_no_caution() -> None:
+    replies = {"advice": lambda call: "{" if call.attempt == 1 else {"recommendation": "Keep it."}}
+    played = play_advice(TWO, replies=replies)
+    assert any(isinstance(event, Failed) for event in played.events)
+    assert build_verdict(played.debate).cautions == []
+
+
+def test_quick_says_that_nobody_wrote_a_report() -> None:
+    verdict = build_verdict(play_advice(open_advice(effort="quick")).debate)
+    assert verdict.cautions == ["Only one advisor has checked the answers, its own among them."]
+
+
+def test_with_one_answer_it_pauses_and_can_be_concluded_on_that() -> None:
+    played = play_advice(TWO, failed={"answer.2"})
+    assert played.debate.paused
+    assert played.debate.paused.cause == "quorum"
+    played.intervene("conclude")
+    played.play()
+    assert played.debate.verdict
+    assert played.debate.verdict.outcome == "undecided"
+    assert build_verdict(played.debate).verdict == "Advice A"
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_it_can_be_concluded_in_every_round_on_what_is_there(number: int) -> None:
+    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
+    played = begin_advice(TWO, **script).play_to_round(number)
+    if number == 1:
+        with pytest.raises(InvalidRequestError, match="Nobody has spoken yet"):
+            played.intervene("conclude")
+        played.add_events(played.answer(played.pending_calls()[0]))
+    played.intervene("conclude")
+    played.play()
+    assert played.debate.ended
+    assert played.debate.ended.cause == "request"
+    assert played.debate.verdict
+    assert played.debate.verdict.verdict
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_a_retracted_answer_leaves_groups_and_votes() -> None:
+    played = begin_advice(THREE, blind="ABB", finals=[("B", 90)] * 3).play_to_round(2)
+    played.intervene("retract", to="Advisor 1", round=1)
+    played.play()
+    assert [*build_panel(played.debate).answers] == ["Advisor 2", "Advisor 3"]
+    assert not any("Advice A" in prompt for prompt in played.prompts("writer"))
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_who_followed_a_retracted_answer_follows_those_that_it_found_the_same() -> None:
+    played = begin_advice(TWO).play_to_round(3)
+    played.intervene("retract", to="Advisor 1", round=1)
+    told = {"recommendation": "Keep it, as A1 says.", "because": "So it is [A1].", "follows": ["R1"]}
+    played.script = build_script(lambda: played.debate, replies={"report": told})
+    played.play()
+    assert {*count_debate(played.debate).sides.held.values()} == {"Advisor 2"}
+    answer = build_verdict(played.debate).answer
+    assert (answer.head, answer.recommendation) == ("Leaning", "Keep it, as the first answer says.")
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_what_was_retracted_while_the_writer_wrote_is_in_no_answer() -> None:
+    played = begin_advice(THREE, blind="AAA").play_to_round(3)
+    call = played.pending_calls()[0]
+    late = played.answer(call)
+    played.intervene("retract", to="Advisor 1", round=2)
+    played.add_events(late).play()
+    assert played.debate.ended
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_where_every_answer_is_retracted_it_ends_without_one() -> None:
+    played = begin_advice(open_advice(MODELS[:1], effort="quick"), blind="A").play_to_round(2)
+    played.intervene("retract", to="Advisor 1", round=1)
+    played.play()
+    assert played.debate.ended
+    assert played.debate.ended.ending == "truncated"
+    verdict = build_verdict(played.debate)
+    assert (verdict.answer.head, verdict.outcome) == ("No answer", "")
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_notes_and_instructions_are_read_from_the_next_question_on() -> None:
+    played = begin_advice(TWO).play_to_round(2)
+    played.intervene("inject", text="The budget is small.")
+    played.intervene("inject", text="For two alone.", to="Advisor 2")
+    played.intervene("instruct", text="Name prices.")
+    played.play()
+    assert all("> The budget is small." in prompt for prompt in played.prompts("Advisor 1")[1:])
+    assert "> Name prices." in played.prompts("writer")[0]
+    assert [
+        any("For two alone" in prompt for prompt in played.prompts(seat)) for seat in played.debate.names
+    ] == [
+        False,
+        True,
+    ]
+
+
+def test_advisors_follow_instructions_and_look_things_up_before_they_answer() -> None:
+    tools = [{"name": "Ada", "role": "a lawyer", "tools": ["web"]}, {"name": "Ben", "role": "a nurse"}]
+    setup = open_advice(debaters=tools, options={"instructions": "Name prices."})
+    played = begin_advice(setup).play_to_round(1)
+    call = next(call for call in played.pending_calls() if call.seat == "Ada")
+    found = Lookup(tool="web/search", arguments="{}", result="It costs 1,744 a month.")
+    played.add_events(
+        Researched(seat="Ada", round=1, seen=call.seen, lookups=(found,), usage=build_usage("alpha/a"))
+    ).play()
+    asked = played.prompts("Ada")[0]
+    assert "> Name prices." in asked
+    assert "You may first look things up with your tools (web)" in asked
+    assert "> It costs 1,744 a month." in asked
+    assert played.debate.ended
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, "Estimate: 5 to 8 calls, 9 to 100 s"),
+        ({"max_rounds": 0}, "Estimate: 5 to 6 calls, 9 to 80 s"),
+        ({"effort": "quick"}, "Estimate: 3 calls, 6 to 40 s"),
+        ({"effort": "assured"}, "Estimate: 8 to 14 calls, 0.2 to 2.7 min"),
+        ({"options": {"output_schema": {"type": "object"}}}, "Estimate: 6 to 9 calls"),
+        ({"models": ("caller", "alpha/a")}, "Estimate: 3 to 5 calls, 2 turns of the caller"),
+    ],
+)
+def test_the_estimate_names_both_ends(fields: dict[str, Any], told: str) -> None:
+    models = fields.pop("models", MODELS[:2])
+    debate = Debate(open_advice(models, **fields))
+    assert estimate_line(debate).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("effort", "at_round", "told"),
+    [
+        ("quick", 1, "Estimate: 1 call, "),
+        ("standard", 1, "Estimate: 3 to 6 calls, 6 to 80 s"),
+        ("standard", 2, "Estimate: 1 to 4 calls, 3 to 60 s"),
+        ("standard", 3, "Estimate: 1 to 2 calls, "),  # after the exchange
+        ("assured", 3, "Estimate: 2 to 6 calls"),  # a second exchange may follow
+        ("assured", 5, "Estimate: 1 to 2 calls"),  # after the report
+    ],
+)
+def test_a_fork_is_estimated_without_what_it_inherits(effort: str, at_round: int, told: str) -> None:
+    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
+    fork = play_advice(open_advice(effort=effort), **script).fork(at_round)
+    assert estimate_line(fork.debate).startswith(told)
+
+
+def test_other_efforts_are_estimated_with_their_own_rounds_of_talk() -> None:
+    def others(**fields: Any) -> str:
+        return estimate_line(Debate(open_advice(MODELS[:2], **fields))).partition("Other efforts: ")[2]
+
+    assert "quick 3 calls" in others()
+    assert "assured 8 to 14 calls" in others()
+    assert "standard 5 to 8 calls" in others(effort="assured")
+    assert "standard 5 to 6 calls" in others(effort="assured", max_rounds=0)
+
+
+def test_it_says_at_the_end_whose_review_is_missing_and_why_and_not_what_came_at_the_second_try() -> None:
+    lost = play_advice(failed={"review.2"})
+    [told] = build_verdict(lost.debate).answer.keep_in_mind
+    assert told.startswith("Advisor 2 gave no review: ")
+    tries = iter(["nothing", "nothing"])
+    good = play_advice(replies={"report": lambda _: next(tries)})
+    assert (
+        "Writer gave no report (the server composed the answer of the reviews): "
+        in build_verdict(good.debate).answer.keep_in_mind[0]
+    )
+
+
+def test_it_says_before_the_end_what_was_answered_and_by_whom_nothing_was_checked() -> None:
+    played = begin_advice(TWO, blind="AB", finals=APART, exchange=[NOBODY, NOBODY]).play_to_round(2)
+    assert build_verdict(played.debate).answer.so_far == ["Advice A", "Advice B"]
+    assert format_so_far(build_verdict(played.debate).answer).endswith('- "Advice A"\n- "Advice B"')
+    assert build_verdict(played.play().debate).answer.so_far == []
+    assert format_so_far(build_verdict(played.debate).answer) == ""
+
+
+def test_those_who_stay_divided_dissent_from_each_other_and_held_before_what_they_answered_apart() -> None:
+    played = play_advice(TWO, blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
+    verdict = build_verdict(played.debate)
+    assert verdict.dissent == ["Advisor 1: Advice in the end", "Advisor 2: Advice in the end"]
+    assert {*verdict.confidence.model_dump()} == {"basis", "beliefs"}
+    assert verdict.beliefs.before == [
+        "Advisor 1: its own answer, 90 %", "Advisor 2: its own answer, 90 %",
+    ]  # fmt: skip
+    moved = play_advice(TWO, blind="AB", finals=APART, exchange=[NOBODY, ([0], "Advice", 80)])
+    verdict = build_verdict(moved.debate)
+    assert verdict.beliefs.after[1] == "Advisor 2: the answer of Advisor 1, 80 %"
+    assert verdict.beliefs.moved == ['Advisor 2 moved to the answer of Advisor 1, because of "Advice"']
+    assert verdict.dissent == []
+    assert verdict.confidence.reference["n"] == 419
+
+
+def test_the_result_is_written_in_the_shape_asked_for_after_the_report() -> None:
+    schema = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+    setup = open_advice(options={"output_schema": schema})
+    played = play_advice(setup, replies={"deliverable": {"result": "Keep it."}})
+    assert list_phases(played) == ["answer", "review", "report", "deliverable"]
+    assert build_verdict(played.debate).deliverable == '{"result":"Keep it."}'
+    assert "> Report" in played.prompts("synthesizer")[0]
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+@pytest.mark.parametrize("at_round", [0, 1, 2])
+def test_a_fork_takes_over_rounds_and_asks_for_the_rest(at_round: int) -> None:
+    played = play_advice(TWO)
+    fork = played.fork(at_round, max_rounds=2)
+    fork.script = build_script(lambda: fork.debate)
+    fork.play()
+    assert fork.debate.ended
+    assert fork.debate.verdict == played.debate.verdict
+    assert len(fork.calls_made) == (5, 3, 1)[at_round]
+    opened = fork.events[0].model_copy(update={"forked_from": PARENT_ID, "forked_root": PARENT_ID})
+    assert verify_bodies(build_bodies([opened, *fork.events[1:]])).verdict == fork.debate.verdict
+
+
+def test_breakpoints_hold_it_before_an_exchange_and_before_the_report() -> None:
+    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
+    played = play_advice(open_advice(options={"pause_when": ["contested", "verdict"]}), **script)
+    assert list_phases(played) == ["answer", "review"]
+    played.intervene("resume")
+    played.play()
+    assert list_phases(played) == ["answer", "review", "exchange"]
+    played.intervene("resume")
+    assert played.play().debate.paused  # the votes came out contested
+    played.intervene("resume")
+    assert played.play().debate.ended
+
+
+@pytest.mark.parametrize(
+    ("calls", "phases"),
+    [
+        (7, ["answer", "review", "exchange", "report"]),
+        (6, ["answer", "review", "report"]),
+        (5, ["answer", "review", "report"]),
+    ],
+)
+def test_a_short_budget_drops_the_exchange_first(calls: int, phases: list[str]) -> None:
+    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
+    played = play_advice(open_advice(options={"limits": {"max_calls": calls}}), **script)
+    assert list_phases(played) == phases
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_a_budget_that_does_not_pay_for_standard_pays_for_quick_or_is_refused() -> None:
+    low = open_advice(options={"effort": None, "limits": {"max_calls": 3}})
+    assert low.effort
+    assert low.effort.level == "quick"
+    with pytest.raises(InvalidRequestError, match="do not allow one round"):
+        open_advice(options={"effort": None, "limits": {"max_calls": 1}})
+
+
+def test_a_budget_that_is_to_pause_pauses_before_the_exchange_is_paid_for() -> None:
+    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
+    limits = {"max_calls": 5, "on_budget": "pause"}
+    played = play_advice(open_advice(options={"limits": limits}), **script)
+    assert played.debate.paused
+    assert played.debate.paused.cause == "budget"
+    played.intervene("extend", limits={"max_calls": 20})
+    played.intervene("resume")
+    assert played.play().debate.ended
+
+
+def test_judges_review_in_place_of_the_advisors_each_twice() -> None:
+    setup = open_advice(options={"judges": {"models": ["gamma/c", "delta/d"]}})
+    finals = {"judge 1": 0, "judge 2": 0}
+    played = play_advice(setup, finals=[("A", 90)])
+    assert finals
+    assert [call.seat for call, _ in played.calls_made if call.task == "review"] == [
+        *("judge 1", "judge 2"), *("judge 1", "judge 2"),
+    ]  # fmt: skip
+    assert played.debate.verdict
+    assert [vote.judge for vote in played.debate.verdict.votes] == [
+        "judge 1",
+        "judge 2",
+    ]
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_one_review_is_enough_where_it_finds_nothing_and_that_was_asked_for() -> None:
+    setup = open_advice(options={"skip_if_agreed": True})
+    agreed = play_advice(setup)
+    assert (len(agreed.calls_made), agreed.debate.verdict and agreed.debate.verdict.outcome) == (3, "leaning")
+    unsure = play_advice(setup, finals=[("A", 60), ("A", 60)])
+    assert len(unsure.calls_made) == 5
+    for played in (agreed, unsure):
+        assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+@pytest.mark.parametrize(("models", "last"), [(MODELS[:2], 2), (MODELS, 3)])
+def test_the_reviews_of_the_others_count_where_the_one_that_may_be_enough_fails(
+    models: tuple[str, ...], last: int
+) -> None:
+    setup = open_advice(models, options={"skip_if_agreed": True})
+    for order in (iter, reversed):
+        played = begin_advice(setup, blind="AAA", failed={f"review.{last}"})
+        played.arrival_order = lambda calls, order=order: [*order(calls)]  # type: ignore[misc]
+        played.play()
+        usual = play_advice(open_advice(models), blind="AAA", failed={f"review.{last}"})
+        assert build_panel(played.debate).readers == tuple(f"Advisor {n}" for n in range(1, last))
+        assert played.debate.verdict == usual.debate.verdict
+        assert played.debate.verdict
+        assert played.debate.verdict.outcome == "leaning"
+        assert list_phases(played) == ["answer", "review", "report"]
+        assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_no_review_is_called_missing_where_the_first_of_a_judge_was_enough() -> None:
+    judges = {"models": ["gamma/c", "delta/d"]}
+    played = begin_advice(open_advice(options={"skip_if_agreed": True, "judges": judges}))
+    labels = [*open_advice().answering.labels[:2]]  # type: ignore[union-attr]
+    reply = {"groups": [labels], "follows": labels, "recommendation": "Advice A", "probability": 90}
+    played.script = build_script(lambda: played.debate, replies={"review": reply})
+    played.play()
+    assert len(played.calls_made) == 3
+    assert not any("missing" in cap for cap in count_debate(played.debate).caps)
+
+
+def test_the_callers_answer_is_reviewed_with_the_others_and_the_result_says_whether_it_stands() -> None:
+    setup = open_advice(options={"my_answer": "Keep it, I think."})
+    played = play_advice(setup)
+    assert sum("> Keep it, I think." in prompt for prompt in played.prompts("Advisor 1")) == 1
+    assert build_verdict(played.debate).answer.mine == "It stands."
+    against = play_advice(setup, blind="BB", finals=[("B", 90), ("B", 90)])
+    assert build_verdict(against.debate).answer.mine == "It does not stand."
+    assert len(played.calls_made) == 5
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"moderator": True},
+        {"referee": True},
+        {"observer": True},
+        {"ballots": "rounds"},
+        {"mirror": True},
+        {"baseline": True},
+        {"challenges": "challenge"},
+        {"speaking": "declared"},
+        {"phases": ["opening"]},
+        {"judges": {"count": 3}},
+        {"voting": {"kind": "majority"}},
+        {"judges": {"models": ["x/y"], "both_orders": False}},
+        {"visibility": {"hide_from_client": ["debaters"]}},
+        {"claims": "extracted"},
+    ],
+)
+def test_what_belongs_to_arguments_is_refused_with_the_format_that_takes_it(options: dict[str, Any]) -> None:
+    name = next(iter(options))
+    given = {name: {}} if name == "moderator" else options
+    with pytest.raises(InvalidRequestError, match=f"options.{name}.*format='advocates'"):
+        open_advice(options=given)
+
+
+def test_an_answer_to_be_checked_is_refused_by_formats_that_check_none() -> None:
+    with pytest.raises(InvalidRequestError, match=r"checks no options.my_answer.*format='second_opinion'"):
+        open_advice(format="verdict", options={"my_answer": "Keep it."})
+
+
+def test_debaters_with_roles_advise_and_debaters_with_stances_are_advocates() -> None:
+    roles = [{"name": "Ada", "role": "a lawyer"}, {"name": "Ben", "role": "a nurse"}]
+    played = play_advice(open_advice(debaters=roles))
+    assert "Your role: a lawyer" in played.prompts("Ada")[0]
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+    stances = [{"name": "Ada", "stance": "keep it"}, {"name": "Ben", "stance": "move it"}]
+    assert open_advice(debaters=stances).format == "advocates"
+    with pytest.raises(InvalidRequestError, match="Advisors have roles and no stances"):
+        open_advice(debaters=stances, format="second_opinion")
+    with pytest.raises(InvalidRequestError, match="There can be 6 advisors, not 7"):
+        open_advice(debaters=[{"name": f"A{n}", "role": "x"} for n in range(7)])
+    with pytest.raises(InvalidRequestError, match="cannot be called 'you'"):
+        open_advice(debaters=[{"name": "You", "role": "x"}, roles[0]])
+    with pytest.raises(InvalidRequestError, match="There can be 4 exchanges at most"):
+        open_advice(max_rounds=5)
+
+
+def test_quotes_of_documents_are_looked_up_before_others_read_them() -> None:
+    documents = [{"title": "Report", "text": "The queue is idle on most days of the week."}]
+    said = {
+        "recommendation": "Keep it: “queue is idle on most days” (doc 1), “it is broken every single day” (doc 1).",
+        "probability": 90,
+    }
+    played = begin_advice(open_advice(documents=documents), replies={"advice": said}).play_to_round(2)
+    prompt = render_prompt_text(render(played.debate, played.pending_calls()[0]))
+    assert "days” (doc 1) [checked]" in prompt
+    assert "day” (doc 1) [not found in doc 1]" in prompt
+
+
+def test_sections_of_long_documents_are_part_of_the_estimate() -> None:
+    documents = [{"title": "Book", "text": "All bridges are closed in winter. " * 4_000}]
+    plain = open_advice(documents=documents)
+    opened = add_windows(plain, [Window(model=model, tokens=8_000) for model in MODELS])
+    assert opened.reader is not None
+    sections = len(opened.reader.sections)
+    assert count_expected_answers(Debate(opened)) == count_expected_answers(Debate(plain)) + sections
+
+
+def test_how_often_the_clients_own_model_is_asked_is_said_before() -> None:
+    told = describe_client_requests(open_advice(("client", MODELS[0])))
+    assert told.startswith("Your client's own model gets about 3 requests")
+
+
+def test_objects_in_which_nothing_is_set_ask_for_nothing() -> None:
+    """Forms of clients send every option."""
+    assert open_advice(options={"voting": {}, "team": {}, "judges": {}}) == open_advice()

@@ -1,0 +1,101 @@
+"""The page of a second opinion: its answer, the answers that were given apart, and all else folded away."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from server.cli.debates.demo import read_recording
+from server.engine.queries import build_source
+from server.web.record import build_data, build_debate
+from tests.support.browser import DESK, PHONE, open_file
+from tests.support.pages import write_page
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.requirement("N19", "N32", "N37")]
+
+SCREENS = pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+
+
+@pytest.fixture(scope="module")
+def answer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the debate of the demo, whose answers have words that reviews refuted."""
+    recording = read_recording()
+    debate = build_debate(build_source(recording.snapshot, frozenset()), recording.entries)
+    return write_page(tmp_path_factory.mktemp("answer"), build_data([debate]))
+
+
+@SCREENS
+def test_only_the_answer_and_what_was_answered_apart_are_seen_at_first(
+    browser: Browser, answer_path: Path, viewport: dict[str, int]
+) -> None:
+    with open_file(browser, answer_path, viewport=viewport) as opened:
+        assert opened.wait_for_chain() == "intact"
+        assert opened.page.locator(".chip.outcome").inner_text().casefold() == "leaning"
+        heads = opened.page.locator(".told dt").all_inner_texts()
+        assert heads == [
+            "Because",
+            "Corrected",
+            "Changes if",
+            "Next",
+            "Against it",
+            "Assumed",
+            "How sure",
+            "Cost",
+        ]
+        assert (
+            opened.page.locator(".told dd")
+            .last.inner_text()
+            .endswith(f"Debate {read_recording().snapshot.id}")
+        )
+        assert opened.page.get_by_role("heading", level=2).all_inner_texts()[1:] == ["First answers"]
+        assert opened.overflow() <= 0
+        opened.page.locator("summary", has_text="Everything else").press("Enter")
+        assert "The record" in opened.page.get_by_role("heading", level=2).all_inner_texts()
+        assert opened.overflow() <= 0
+        assert opened.complaints == []
+
+
+def test_refuted_words_are_struck_through_and_lead_to_what_is_right(
+    browser: Browser, answer_path: Path
+) -> None:
+    with open_file(browser, answer_path) as opened:
+        refuted = opened.page.locator(".apart a.refuted")
+        assert refuted.all_inner_texts() == [
+            "one process serves 40 requests a second, pictures included",
+            "One application also means one release train",
+        ]
+        refuted.first.focus()
+        opened.page.keyboard.press("Enter")
+        right = opened.page.locator("li:target").inner_text()
+        assert "one picture a second keeps six workers busy" in right
+        assert right.endswith("Advisor 1")
+        assert refuted.first.evaluate("(e) => getComputedStyle(e.firstChild).textDecorationLine").count(
+            "line-through"
+        )
+
+
+def test_without_scripts_there_are_the_lines_of_the_answer(browser: Browser, answer_path: Path) -> None:
+    with open_file(browser, answer_path, java_script_enabled=False) as opened:
+        shown = opened.page.inner_text("body")
+        assert "Leaning: No. Start as one application" in shown
+        assert "Next: Put the queue into a table" in shown
+
+
+@SCREENS
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation_in_an_answer_folded_and_unfolded(
+    browser: Browser, answer_path: Path, viewport: dict[str, int], scheme: str
+) -> None:
+    axe = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+    if not axe.exists():
+        pytest.skip("needs `npm install` in tests/node")
+    with open_file(browser, answer_path, viewport=viewport, color_scheme=scheme) as opened:
+        opened.wait_for_chain()
+        opened.page.evaluate(axe.read_text(encoding="utf-8"))
+        for _ in range(2):
+            violations = opened.page.evaluate("axe.run()")["violations"]
+            told = [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in violations]
+            assert told == [], json.dumps(told, indent=1)
+            opened.page.locator("summary", has_text="Everything else").click()
