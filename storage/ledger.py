@@ -21,10 +21,14 @@ NO_STREAM = ""
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """A judgment. `body`: JSON, returned unchanged. There is one for each stream, item and judge."""
+    """A judgment. `body`: JSON, returned unchanged. There is one for each stream, item and judge.
+
+    `role`: as what the judge said it, by which rows can be read.
+    """
 
     item: str
     judge: str
+    role: str
     body: Mapping[str, Any]
     asked: int = 0  # 0 or 1, as the other counts
     consistent: int = 0
@@ -78,9 +82,7 @@ class PairSums(NamedTuple):
     both_missed: int
 
 
-COLUMNS = (
-    "owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics"
-)
+COLUMNS = "owner, stream, item, judge, role, body, asked, consistent, correct, percent, likeliest_right, credit, topics"
 SELECT_JUDGMENTS = f"select {COLUMNS} from judgment"
 
 SUMMED = ("items", "credit", "told", "percents", "likeliest_right", "asked", "consistent", "correct")
@@ -99,6 +101,7 @@ LEDGER_TABLES = (
         stream {text} not null,
         item {text} not null,
         judge {text} not null,
+        role {text} not null,
         body {text} not null,
         asked {integer} not null,
         consistent {integer} not null,
@@ -222,11 +225,10 @@ class Ledger(ABC):
     ) -> list[LedgerRow]:
         """The rows of debates that these judges have in a role, the last ones first: one query for any number."""
         sql = (
-            f"{SELECT_JUDGMENTS} where {{own}} and judge = any($2::text[]) and stream <> '' and body like $3 "
+            f"{SELECT_JUDGMENTS} where {{own}} and judge = any($2::text[]) and stream <> '' and role = $3 "
             "order by number desc limit $4"
         )
-        pattern = f'%"role":"{role}"%'
-        return list(map(parse_judgment, await self._read(sql, owner, sorted(judges), pattern, most)))
+        return list(map(parse_judgment, await self._read(sql, owner, sorted(judges), role, most)))
 
     async def find_position(self, *, owner: str | None = None) -> int:
         """The number of the last row written, of those that are there; 0 for an empty ledger. Cheap."""
@@ -270,6 +272,7 @@ def encode_judgments(rows: Sequence[LedgerRow]) -> str:
             [
                 row.item,
                 row.judge,
+                row.role,
                 encode_json(dict(row.body)).decode(),
                 *(row.asked, row.consistent, row.right, row.percent, row.likeliest_right, row.credit),
                 json.dumps(list(row.topics)),
@@ -282,6 +285,6 @@ def encode_judgments(rows: Sequence[LedgerRow]) -> str:
 
 def parse_judgment(row: Sequence[Any]) -> LedgerRow:
     """`row`: `COLUMNS`."""
-    owner, stream, item, judge, body, *numbers, topics = row
-    judgment = LedgerRow(item, judge, json.loads(body), *numbers)
+    owner, stream, item, judge, role, body, *numbers, topics = row
+    judgment = LedgerRow(item, judge, role, json.loads(body), *numbers)
     return replace(judgment, topics=tuple(json.loads(topics)), stream=stream, owner=owner)

@@ -99,17 +99,19 @@ with moved as (
     update counter set value = value + cardinality($2::text[]) where name = 'ledger' returning value
 )
 insert into judgment
-    (number, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, owner)
-select moved.value - cardinality($2::text[]) + given.nth, $1, given.item, given.judge, given.body, given.asked,
-    given.consistent, given.correct, given.percent, given.likeliest_right, given.credit, given.topics, given.owner
+    (number, stream, item, judge, role, body,
+    asked, consistent, correct, percent, likeliest_right, credit, topics, owner)
+select moved.value - cardinality($2::text[]) + given.nth, $1, given.item, given.judge, given.role, given.body,
+    given.asked, given.consistent, given.correct, given.percent, given.likeliest_right, given.credit, given.topics,
+    given.owner
 from unnest(
-    $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11::text[], $12::text[]
+    $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
+    $10::bigint[], $11::bigint[], $12::text[], $13::text[]
 ) with ordinality as given
-    (item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, owner, nth)
+    (item, judge, role, body, asked, consistent, correct, percent, likeliest_right, credit, topics, owner, nth)
 cross join moved
 """
-JUDGMENT_COLUMNS = 11
+JUDGMENT_COLUMNS = 12
 
 
 class PostgresLedger(Ledger):

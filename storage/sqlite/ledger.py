@@ -55,8 +55,8 @@ LEDGER_TRIGGERS = (
     """,
 )
 
-_OWNER = "json_extract(value, '$[10]')"
-_VALUES = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(10))
+_OWNER = "json_extract(value, '$[11]')"
+_VALUES = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(11))
 
 REPLACE_JUDGMENTS = f"""
     delete from judgment where stream = {{stream}} and {{rows}} is not null;

@@ -112,7 +112,7 @@ class DeletionContract:
         )
 
     async def test_its_lease_its_texts_and_its_judgments_are_gone(self, storage: Storage) -> None:
-        judged = LedgerRow("item", "judge", {})
+        judged = LedgerRow("item", "judge", "judge", {})
         summary = StreamSummary("Tea?", "concluded", {}, judgments=[judged], is_final=True)
         await append_entries(storage, "s", 0, {}, summary=summary)
         await storage.texts.keep("s", "receipt", "text")
@@ -125,7 +125,7 @@ class DeletionContract:
         assert (await storage.summaries.read("s")).judgments is None
 
     async def test_texts_and_judgments_stay_where_that_is_asked_for(self, storage: Storage) -> None:
-        judged = LedgerRow("item", "judge", {"n": 1}, asked=1)
+        judged = LedgerRow("item", "judge", "judge", {"n": 1}, asked=1)
         summary = StreamSummary("Tea?", "concluded", {}, "tea", judgments=[judged])
         await append_entries(storage, "s", 0, {}, summary=summary)
         await storage.texts.keep("s", "receipt", "signed")
@@ -162,7 +162,7 @@ class DeletionContract:
 
     async def test_a_tombstone_of_another_database_is_written_once(self, storage: Storage) -> None:
         tombstone = Tombstone("s", 2, "ab" * 32, LATER, "bob", {"receipt": "signed"})
-        judged = LedgerRow("item", "judge", {"n": 1}, asked=1)
+        judged = LedgerRow("item", "judge", "judge", {"n": 1}, asked=1)
         summary = replace(SUMMARY, judgments=[judged])
         await append_entries(storage, "t", 0, {}, summary=SUMMARY)
         position, _ = await storage.journal.find_changes(-1)

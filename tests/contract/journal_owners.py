@@ -15,8 +15,10 @@ from tests.contract.journal_restore import build_entries
 
 DAY = "2026-03-01"
 NOTHING = Amount()
-RIGHT = LedgerRow("i1", "m1", {"gold": "a"}, asked=1, consistent=1, right=1, percent=90, likeliest_right=1)
-WRONG = LedgerRow("i1", "m1", {"gold": "a"}, asked=1, percent=90)
+RIGHT = LedgerRow(
+    "i1", "m1", "judge", {"gold": "a"}, asked=1, consistent=1, right=1, percent=90, likeliest_right=1
+)
+WRONG = LedgerRow("i1", "m1", "judge", {"gold": "a"}, asked=1, percent=90)
 ANNS = replace(RIGHT, owner="ann")
 
 

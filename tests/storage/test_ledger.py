@@ -13,9 +13,11 @@ from tests.contract.journal_helpers import append_entries, open_storage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N21")]
 
-ONE = LedgerRow("i1", "m1", {"gold": "a"}, asked=1, consistent=1, right=1, percent=90, likeliest_right=1)
-TWO = LedgerRow("i1", "m2", {"gold": "a"}, asked=1, percent=90)
-THREE = LedgerRow("i2", "m1", {"gold": "b"}, asked=1, consistent=1)
+ONE = LedgerRow(
+    "i1", "m1", "judge", {"gold": "a"}, asked=1, consistent=1, right=1, percent=90, likeliest_right=1
+)
+TWO = LedgerRow("i1", "m2", "judge", {"gold": "a"}, asked=1, percent=90)
+THREE = LedgerRow("i2", "m1", "judge", {"gold": "b"}, asked=1, consistent=1)
 
 
 async def add(storage: Storage, *rows: LedgerRow) -> list[LedgerRow]:
@@ -42,7 +44,7 @@ async def test_the_same_rows_again_add_nothing_and_others_replace_them(storage: 
     position = await storage.ledger.find_position()
     assert await add(storage, TWO, ONE) == [ONE, TWO]
     assert await storage.ledger.find_position() == position > 0
-    changed = LedgerRow("i1", "m2", {"gold": "b"}, asked=1)
+    changed = LedgerRow("i1", "m2", "judge", {"gold": "b"}, asked=1)
     await add(storage, changed, THREE)
     assert await storage.ledger.find_position() > position
     assert await storage.ledger.read() == [ONE, changed, THREE]
@@ -79,7 +81,7 @@ async def test_imported_rows_and_those_of_streams_are_apart(storage: Storage) ->
     await append_entries(storage, "s", 0, {}, summary=StreamSummary("s", "", {}, judgments=[ONE]))
     assert len(await storage.ledger.read()) == 2
     assert (await storage.summaries.read("s")).judgments == [
-        LedgerRow("i1", "m1", {"gold": "a"}, 1, 1, 1, 90, 1, stream="s")
+        LedgerRow("i1", "m1", "judge", {"gold": "a"}, 1, 1, 1, 90, 1, stream="s")
     ]
     assert await storage.summaries.rewrite("s", 1, StreamSummary("s", "", {}, judgments=[TWO]))
     assert [(row.stream, row.judge) for row in await storage.ledger.read()] == [("", "m1"), ("s", "m2")]
@@ -91,6 +93,7 @@ def vote(item: str, judge: str, credit: int, percent: int | None = None, *topics
     return LedgerRow(
         item,
         judge,
+        "judge",
         {"gold": "a"},
         asked=1,
         percent=percent,

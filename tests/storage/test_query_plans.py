@@ -129,7 +129,7 @@ async def use_ledger(storage: SqliteStorage) -> None:
     await storage.ledger.sum_answers(["m1", "m2"], "law", owner="local")
     await storage.ledger.sum_pairs(["m1", "m2"], owner="local")
     await storage.ledger.count_items(["m1", "m2"], 20, owner="local")
-    row = LedgerRow("i1", "m1", {}, percent=90)
+    row = LedgerRow("i1", "m1", "judge", {}, percent=90)
     heading = StreamSummary("t", "running", {}, "cats", judgments=[row, replace(row, judge="m2")])
     await append_entries(storage, "judged", 0, {}, summary=heading)
     await append_entries(storage, "judged", 1, {}, summary=heading)

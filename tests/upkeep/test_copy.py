@@ -29,7 +29,7 @@ async def make_debates(database: str) -> tuple[str, str]:
     async with open_engine(database, gate.model) as manager:
         running = await start_debate(manager, question="Running?", run=True)
         await gate.wait_for_call()
-        row = LedgerRow("item", "judge", {"n": 1}, asked=1)
+        row = LedgerRow("item", "judge", "judge", {"n": 1}, asked=1)
         await manager.store.storage.ledger.change(lambda _: [row], owner=manager.store.name_ledger())
     return ended.id, running.id
 

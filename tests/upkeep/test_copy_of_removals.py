@@ -72,7 +72,9 @@ def test_what_was_pruned_keeps_its_sums_and_its_judgments_in_the_copy(
         async with open_engine(database) as manager:
             storage = manager.store.storage
             summary = await storage.summaries.read(one)
-            judged = [LedgerRow("verdict", "judge", {"gold": "a", "family": "", "readings": []}, asked=1)]
+            judged = [
+                LedgerRow("verdict", "judge", "judge", {"gold": "a", "family": "", "readings": []}, asked=1)
+            ]
             version, *_ = await storage.journal.head(one)
             changed = replace(summary, judgments=judged)
             assert await storage.summaries.rewrite(one, version, changed)

@@ -6,7 +6,7 @@ An `owner` of rows is named as `Signer.name_ledger` does.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
 from server.debate.analysis.debates import (
@@ -16,7 +16,7 @@ from server.debate.analysis.debates import (
     build_extract,
     list_debate_judgments,
 )
-from server.debate.analysis.judgments import Judgment, Reading, list_sides
+from server.debate.analysis.judgments import Judgment, Reading, Role, list_sides
 from server.debate.analysis.records import JudgeRecord, calibrate_advice, count_advice_record
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.facts.setup.limits import Price
@@ -200,10 +200,10 @@ def build_row(judgment: Judgment) -> LedgerRow:
     return LedgerRow(
         item=judgment.item,
         judge=judgment.judge,
+        role=judgment.role,
         body={
             "gold": judgment.gold,
             "family": judgment.family,
-            "role": judgment.role,
             "readings": [dump_reading(reading) for reading in judgment.readings],
         },
         asked=int(is_judged and judgment.is_asked_twice),
@@ -236,4 +236,4 @@ def parse_row(row: LedgerRow) -> Judgment:
     if row.stream:
         item = f"{ITEM_NAMES[row.item]} {row.stream}"
     body, topics = row.body, tuple(row.topics)
-    return Judgment(item, row.judge, body["gold"], readings, body["family"], topics, body["role"])
+    return Judgment(item, row.judge, body["gold"], readings, body["family"], topics, cast("Role", row.role))

@@ -20,7 +20,9 @@ from tests.support.postgres import Server, find_name
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
 
-JUDGED = StreamSummary("t", "running", {}, "a m z", {AT[:10]: Amount(1)}, judgments=[LedgerRow("i", "m", {})])
+JUDGED = StreamSummary(
+    "t", "running", {}, "a m z", {AT[:10]: Amount(1)}, judgments=[LedgerRow("i", "m", "judge", {})]
+)
 ITEM, RESTORED = (OutboxItem(name, "hook", 0, "s", 1, 1, "opened", 1) for name in ("one", "another"))
 TOMBSTONE = Tombstone("gone", 1, "00", AT, "me")
 
