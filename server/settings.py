@@ -4,7 +4,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
@@ -230,8 +230,6 @@ class Settings(BaseModel):
     """Seconds after SIGTERM in which `serve --http` still serves, while `/readyz` says that it ends. Default: `1.5`."""
     owner: str = Field(LOCAL_OWNER, min_length=1, max_length=200)
     """Whose debates the commands of the terminal see and open; see [Owners](owners.md). Default: `local`."""
-    options: Annotated[dict[str, dict[str, Any]], BeforeValidator(parse_json)] = {}
-    """Defaults for options of commands, by command; see [below](#defaults-for-options). In the environment: as JSON."""
 
     @property
     def database(self) -> str:
@@ -327,23 +325,16 @@ class SettingsFile:
             raise InvalidSettingsError(f"{name} cannot be read: it must hold an object.")
         return cls(path, text, values)
 
-    def locate(self, *keys: str) -> str:
-        """File and line of a value, by its keys from the outermost on; "" if it is not there."""
-        line = find_line(self.text, keys)
+    def locate(self, key: str) -> str:
+        """File and line of a setting; "" if it is not there."""
+        line = find_line(self.text, key)
         return f"{self.path}, line {line}" if line else ""
 
 
-def find_line(text: str, keys: Sequence[str]) -> int:
-    """The line of a key in TOML or JSON; 0 if it is not found. Keys in strings of many lines may mislead it."""
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*\[\[?([^\]]+)\]", line):
-            table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
-        key = re.match(r"""\s*["']?([\w.-]+)["']?\s*[=:]""", line)
-        path = (*table, *key[1].split(".")) if key else table if header else ()
-        if path[: len(keys)] == tuple(keys) or (key and not table and key[1] == keys[-1]):
-            return number
-    return 0
+def find_line(text: str, key: str) -> int:
+    """The first line that begins with a key, or with its table, in TOML or JSON; 0 for none."""
+    pattern = rf"""\s*\[*["']?{re.escape(key)}["']?\s*[=:.\]]"""
+    return next((number for number, line in enumerate(text.splitlines(), 1) if re.match(pattern, line)), 0)
 
 
 def read_text_file(path: str, name: str) -> str:

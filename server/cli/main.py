@@ -24,7 +24,6 @@ from server.cli.debates import (
     watch,
 )
 from server.cli.debates.view import view
-from server.cli.defaults import build_default_map
 from server.cli.installation import cache, databases, doctor, keys, models, tokens
 from server.cli.installation.install import install, uninstall
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
@@ -116,7 +115,6 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
             stream.reconfigure(errors="replace")
     settings = Settings.read()
     ctx.obj = settings.model_copy(update={"db": db}) if db else settings
-    ctx.default_map = build_default_map(counterpoint, ctx, settings)
     if ctx.invoked_subcommand is None:
         ctx.invoke(serve)
 

@@ -13,7 +13,7 @@ import click
 from server.cli import session
 from server.cli.files import write_atomically
 from server.debate.facts.setup.options import CacheMode
-from server.debate.facts.text import clean_line, format_count
+from server.debate.facts.text import clean_line, format_count, format_dollars
 from server.engine.debates import DebateManager
 from server.models.prices import PriceTable
 from server.models.registry import choose_default_models
@@ -148,7 +148,11 @@ class Display:
         low, high = (sum(row.input_tokens[end] + row.output_tokens[end] for row in rows) for end in (0, 1))
         costs = [[Decimal(row.cost_usd[end]) for row in rows if row.cost_usd[end]] for end in (0, 1)]
         has_prices = len(costs[0]) == len(rows)
-        money = f", ${sum(costs[0]):.4f} to ${sum(costs[1]):.4f}" if has_prices else ", at unknown prices"
+        money = (
+            f", {format_dollars(sum(costs[0], Decimal()))} to {format_dollars(sum(costs[1], Decimal()))}"
+            if has_prices
+            else ", at unknown prices"
+        )
         debates = format_count(len(rows), "debate")
         questions = format_count(len(work.questions), "question")
         votes = format_count(len(work.questions) * len(work.plan.voting_formats), "vote")
@@ -178,7 +182,7 @@ class Display:
             return
         self.drawn_at = monotonic()
         done_count, total = len(work.answers), len(work.jobs)
-        cost = f", ${work.cost_usd:.4f}" if work.cost_usd else ""
+        cost = f", {format_dollars(work.cost_usd)}" if work.cost_usd else ""
         text = f"{done_count} of {format_count(total, 'debate')}, {format_count(work.calls, 'call')}{cost}"
         self.bar.update(self.bar.task_ids[0], description=text, completed=done_count, total=total)
         self.bar.refresh()
