@@ -381,7 +381,7 @@ def summarize_talk(report: Report) -> str:
     if report.status in ("concluded", "truncated") and not is_told:
         parts.append(f"The talk ended: {format_heading(END_REASONS.get(report.reason, report.reason))}.")
     outcome = f"Outcome: {report.outcome}." if report.outcome else ""
-    return " ".join(filter(None, [outcome, *parts, report.effort, report.more]))
+    return " ".join(filter(None, [outcome, *parts, report.effort]))
 
 
 def format_deliverable(text: str) -> str:

@@ -18,7 +18,7 @@ from server.debate.answer.lines import AnswerLines
 from server.debate.ballots.challenges import SignalRow, build_signals, describe_alert
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.samples import describe_baseline
-from server.debate.commands.setup.effort import describe_effort, describe_more
+from server.debate.commands.setup.effort import describe_effort
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.events import Concluded, RoundOpened
 from server.debate.facts.setup.seats import SYNTHESIZER
@@ -152,7 +152,6 @@ class Report(Verdict):
     ]
     cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")]
     effort: Annotated[str, Field(description="Team and level, and what they chose")]
-    more: Annotated[str, Field(description="What more effort would bring")]
     mirror_of: Annotated[str, Field(description="The debate whose mirror it is")]
     forked_from: str
     forked_at_round: int
@@ -333,7 +332,6 @@ def build_report(debate: Debate) -> Report:
         cost=cost,
         cost_usd=cost_usd,
         effort=f"{describe_team(setup)} {describe_effort(setup)}".strip(),
-        more=describe_more(debate),
         mirror_of=setup.mirror_of,
         forked_from=setup.forked_from,
         forked_at_round=setup.forked_at_round,

@@ -5,16 +5,14 @@ from typing import Any
 import pytest
 
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.effort import PRESETS, apply_effort, describe_effort, describe_more
+from server.debate.commands.setup.effort import PRESETS, apply_effort, describe_effort
 from server.debate.commands.setup.estimate import estimate, estimate_levels
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.setup.ledger import LedgerExtract, Standing
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.records.setup import check_opened
 from server.debate.state.debate import Debate
-from server.debate.views.markdown import render_verdict
 from server.debate.views.progress import estimate_line
 from tests.support.simulation import ARGUED_FORMATS, simulate, task_script
 
@@ -223,59 +221,3 @@ def test_an_effort_that_nobody_could_ask_for_is_refused(changes: dict[str, Any])
     altered = setup.model_copy(update={"effort": setup.effort.model_copy(update=changes)})
     with pytest.raises(InvalidRequestError, match="effort"):
         check_opened(altered)
-
-
-@pytest.mark.parametrize(
-    ("models", "level", "told"),
-    [
-        (
-            ["a/x"],
-            "quick",
-            (
-                "More would come of a second model: the errors of one are alike, however often it judges (right in "
-                "75 %; two different judges who decide: 83 %), on recorded judgments of other models; effort=standard "
-                "also asks what they hold in private."
-            ),
-        ),
-        (["a/x"], "standard", "More would come of a second model: the errors of one are alike"),
-        (
-            ["a/x", "b/y"],
-            "quick",
-            "More would come of effort=standard: 2 different judges (who decide right in 83 %",
-        ),
-        (
-            FIVE,
-            "quick",
-            "More would come of effort=standard: 3 different judges (who decide right in 89 %; one in 75 %)",
-        ),
-        (["a/x", "b/y"], "standard", ""),
-        (FIVE, "assured", ""),
-        (["local"], "quick", ""),
-    ],
-)
-def test_a_result_of_little_effort_says_what_more_would_bring(
-    models: list[str], level: str, told: str
-) -> None:
-    at = simulate(plan(models, level), task_script({})).play()
-    found = describe_more(at.debate)
-    assert found.startswith(told) if told else not found
-    assert found in render_verdict(at.debate)
-    assert "\n" not in found
-
-
-def test_shares_of_recorded_judgments_are_not_told_of_judges_with_a_record_or_one_reading() -> None:
-    one = LedgerExtract(
-        standings=(Standing(judge="b/y", asked=9, consistent=9, right=8, wrong=1, weight="154/100"),),
-    )
-    known = plan(["a/x", "b/y"], "quick").model_copy(update={"ledger": one})
-    once = plan(["a/x", "b/y"], "quick", options={"judges": {"both_orders": False}})
-    for setup in (known, once):
-        told = describe_more(simulate(setup, task_script({})).play().debate)
-        assert told == (
-            "More would come of effort=standard: 2 different judges; effort=standard also asks what they hold "
-            "in private."
-        )
-    chosen = plan(["a/x", "b/y"], "quick", options={"judges": {"models": ["c/z", "d/w"]}})
-    assert describe_more(simulate(chosen, task_script({})).play().debate) == (
-        "More would come of effort=standard: what the models hold in private, before and after the talk."
-    )

@@ -26,16 +26,9 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import BallotMode, Effort, EffortLevel, PresetOption
 from server.debate.facts.setup.seats import AWAITED, EMBEDDED, WRITTEN
 from server.debate.facts.text import format_count
-from server.debate.state.debate import Debate, judge_seats, name_judge
-from server.debate.state.seats import current_model, seat_models
+from server.debate.state.debate import Debate, name_judge
 from server.debate.votes.families import family
 from server.debate.votes.voters import verdict_source
-
-RIGHT_ALONE = "75 %"
-"""How often one judge was right, of the 61 % of recorded pairs for which it had a finding."""
-
-RIGHT_DECIDED = {2: "83 %", 3: "89 %"}
-"""How often so many different judges were right who decided, of the 31 % and 19 % that they decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,41 +164,3 @@ def describe_advice_effort(setup: Opened) -> list[str]:
     if setup.max_rounds and "exchange" in tasks:
         choices.append("an exchange where they differ")
     return choices + [f"a {task}" for task in ("report", "check") if task in tasks]
-
-
-def describe_more(debate: Debate) -> str:
-    """What more effort, or a second model, would add to a verdict of little effort, or of one model; "" for others.
-
-    The shares hold for two readings of judges without records. They are left out if the judges have records.
-    """
-    setup, effort = debate.setup, debate.setup.effort
-    models = {current_model(debate, seat) for seat in seat_models(setup)} - WRITTEN
-    judging = {current_model(debate, judge) for judge in judge_seats(setup)}
-    if effort is None or debate.verdict is None or not judging - WRITTEN - {EMBEDDED}:
-        return ""
-    applies = setup.judges.both_orders and not (setup.ledger and setup.ledger.standings)
-    able = rank_judges(
-        (price.model for price in effort.models), (debater.model for debater in setup.debaters)
-    )
-    judge_count = min(len(able), PRESETS["standard"].most_judges)
-    if len(models) == 1:
-        advice = "More would come of a second model: the errors of one are alike, however often it judges"
-        advice += (
-            f" (right in {RIGHT_ALONE}; two different judges who decide: {RIGHT_DECIDED[2]})"
-            if applies
-            else ""
-        )
-    elif effort.level == "quick" and len(judging) == 1 and judge_count > 1:
-        advice = f"More would come of effort=standard: {judge_count} different judges"
-        advice += (
-            f" (who decide right in {RIGHT_DECIDED[judge_count]}; one in {RIGHT_ALONE})" if applies else ""
-        )
-    elif effort.level == "quick" and setup.ballots == "none":
-        return (
-            "More would come of effort=standard: what the models hold in private, before and after the talk."
-        )
-    else:
-        return ""
-    origin = ", on recorded judgments of other models" if applies else ""
-    ballots = "; effort=standard also asks what they hold in private" if setup.ballots == "none" else ""
-    return f"{advice}{origin}{ballots}."
