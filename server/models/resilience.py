@@ -15,7 +15,6 @@ Only `unavailable` and `timeout` count as failures. Any other error shows that t
 request changes nothing.
 """
 
-import math
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -26,6 +25,7 @@ from typing import TypeVar
 
 import anyio
 
+from server.debate.facts.text import format_duration
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.concurrency import WHOLE, ConcurrencyLimit, Share
 from server.models.embeddings import Embedder, Embeddings
@@ -181,7 +181,7 @@ class Guarded:
         """The seconds until the cooldown is over. Raises ModelError if that is after the deadline."""
         seconds = self._cooldown.seconds_left()
         if seconds and seconds > deadline - self.guard.now():
-            request = f"asks to be left alone for {format_seconds(seconds)}"
+            request = f"asks to be left alone for {format_duration(seconds)}"
             reason = f"{self.provider} limits the rate of requests and {request}"
             raise ModelError("rate_limited", f"{self.name} was not asked: {reason}.", attempts=0)
         return seconds
@@ -263,7 +263,7 @@ class _CircuitBreaker:
         if self.is_probing:
             raise ModelError("unavailable", f"{refusal}, and one request is trying it now.", attempts=0)
         if now < self.open_until:
-            text = f"{refusal} and is tried again in {format_seconds(self.open_until - now)}."
+            text = f"{refusal} and is tried again in {format_duration(self.open_until - now)}."
             raise ModelError("unavailable", text, attempts=0)
 
     @contextmanager
@@ -308,8 +308,3 @@ class _CircuitBreaker:
         self.failures = 0
         self.open_seconds = OPEN_SECONDS
         self.open_until = None
-
-
-def format_seconds(duration: float) -> str:
-    seconds = max(1, math.ceil(duration))
-    return "a second" if seconds == 1 else f"{seconds} seconds"

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import Estimate, estimate, estimate_levels
-from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask, Phase
-from server.debate.facts.text import format_count
+from server.debate.facts.setup.phases import AdviceTask, Phase
+from server.debate.facts.text import format_count, format_dollars, format_duration
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.calls import build_call, is_cut_short, pending_calls
 from server.debate.rules.schedule import open_slots
@@ -18,19 +18,25 @@ from server.debate.state.debate import Debate
 AnswerKey = tuple[int, str, int]
 """(round, seat, slot index). Repeated answers of one slot, as after a retraction, are one answer."""
 
-MOST_SECONDS = 120
-"""Longer times are told in minutes."""
-
 MAX_NAMES = 4  # in a report
 
-PHASE_WORDS: dict[AdviceTask, tuple[str, str]] = {
-    "advice": ("Answering", "answers"),
-    "review": ("Reviewing", "reviews"),
-    "exchange": ("Arguing where they differ", "an exchange"),
-    "report": ("Writing the report", "the report"),
-    "check": ("Checking the report", "its check"),
+PHASE_WORK: dict[AdviceTask, str] = {
+    "advice": "Answering",
+    "review": "Reviewing",
+    "exchange": "Arguing where they differ",
+    "report": "Writing the report",
+    "check": "Checking the report",
 }
-"""The phases of the answer format in everyday words: while they are held, and before."""
+"""What is done in the phases of the answer format, in everyday words."""
+
+PHASE_OUTCOMES: dict[AdviceTask, str] = {
+    "advice": "answers",
+    "review": "reviews",
+    "exchange": "an exchange",
+    "report": "the report",
+    "check": "its check",
+}
+"""What they bring, for the time before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +82,13 @@ def name_work(debate: Debate) -> str:
     if debate.ended:
         return ""
     if debate.phase:
-        return name_phase(debate.phase)
+        return name_phase(debate.phase, PHASE_WORK)
     return "Naming the positions" if debate.setup.needs_framing else ""
 
 
-def name_phase(phase: Phase, *, is_ahead: bool = False) -> str:
-    """A phase in everyday words, while it is held or before: those of the answer format, else its name."""
-    words = [PHASE_WORDS[task][is_ahead] for task in ADVICE_TASKS if task == phase.wants]
-    return words[0] if words else phase.name.replace("_", " ")
+def name_phase(phase: Phase, words: dict[AdviceTask, str]) -> str:
+    """A phase in everyday words: those of the answer format, else its name."""
+    return words[phase.wants] if phase.wants in words else phase.name.replace("_", " ")
 
 
 def list_phases_ahead(debate: Debate) -> tuple[str, ...]:
@@ -93,7 +98,7 @@ def list_phases_ahead(debate: Debate) -> tuple[str, ...]:
         return ()
     names = [phase.name for phase in phases]
     after = phases[names.index(here.name) + 1 :] if here.name in names else ()
-    return tuple(name_phase(phase, is_ahead=True) for phase in after if phase.wants != "exchange")
+    return tuple(name_phase(phase, PHASE_OUTCOMES) for phase in after if phase.wants != "exchange")
 
 
 def describe_progress(now: Progress, before: Progress | None, holdup: str = "") -> str:
@@ -151,10 +156,10 @@ def estimate_line(debate: Debate, *, with_efforts: bool = True) -> str:
     if unpriced := [price.model for price in debate.prices if not price.input]:
         price = f"the price of {', '.join(unpriced)} is unknown"
     twice = {True: ", twice that with its mirror", False: ""}
-    line = f"Estimate: {work}, {format_seconds(forecast.seconds)}, {fewest_tokens:,} to {most_tokens:,} tokens, {price}"
-    line += f"{twice[forecast.may_double]}."
+    tokens = f"{fewest_tokens:,} to {most_tokens:,} tokens"
+    line = f"Estimate: {work}, {format_durations(forecast.seconds)}, {tokens}, {price}{twice[forecast.may_double]}."
     efforts = [
-        f"{level} {format_calls(level_forecast)}, {format_seconds(level_forecast.seconds)}, "
+        f"{level} {format_calls(level_forecast)}, {format_durations(level_forecast.seconds)}, "
         f"{format_cost(level_forecast.cost_usd)}{twice[level_forecast.may_double]}"
         for level, level_forecast in (
             estimate_levels(debate.setup) if with_efforts and not debate.ended else {}
@@ -175,13 +180,16 @@ def format_calls(forecast: Estimate) -> str:
     )
 
 
-def format_seconds(seconds: tuple[int, int]) -> str:
-    low, high = seconds
-    return f"{low} to {high} s" if high <= MOST_SECONDS else f"{low / 60:.1f} to {high / 60:.1f} min"
+def format_durations(seconds: tuple[int, int]) -> str:
+    low, high = map(format_duration, seconds)
+    return f"{low.removesuffix(' s') if high.endswith(' s') else low} to {high}"
 
 
 def format_cost(cost_usd: tuple[str, str]) -> str:
     low, high = cost_usd
     if not high:
         return "price unknown"
-    return f"${low} to ${high}" if Decimal(high) else "free of charge"
+    is_free = not Decimal(high)
+    return (
+        "free of charge" if is_free else f"{format_dollars(Decimal(low))} to {format_dollars(Decimal(high))}"
+    )

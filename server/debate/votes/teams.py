@@ -25,6 +25,7 @@ from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import EMBEDDED
 from server.debate.facts.setup.team import Candidate, Team
+from server.debate.facts.text import format_count
 from server.debate.state.debate import judge_seats
 from server.debate.votes.families import family
 from server.debate.votes.skills import (
@@ -163,7 +164,7 @@ def choose_team(
     judges = pick_judges(Pool(knowledge, diversity), candidates, request.judges, points, debating)
     return Team(
         candidates=tuple(
-            build_candidate(member.model, knowledge, draws.get(member.model), costs[member.model])
+            Candidate(model=member.model, draw=f"{draws[member.model]:.4f}" if draws else "")
             for member in candidates
         ),
         seated=request.seated,
@@ -181,15 +182,6 @@ def choose_team(
 def count_topic_answers(request: TeamRequest, knowledge: Knowledge) -> int:
     tallies = (knowledge.on_topic.get(model, Tally()) for model in dict.fromkeys(request.candidates))
     return sum(tally.items for tally in tallies) if request.topic else 0
-
-
-def build_candidate(model: str, knowledge: Knowledge, draw: float | None, cost: Decimal | None) -> Candidate:
-    return Candidate(
-        model=model,
-        items=knowledge.answers.get(model, Tally()).items,
-        draw="" if draw is None else f"{draw:.4f}",
-        price=format_cost(cost),
-    )
 
 
 def pick(
@@ -259,10 +251,6 @@ def compute_cost(price: Price | None) -> Decimal | None:
     return tokens * 1_000_000 / (INPUT_SHARE + 1)
 
 
-def format_cost(cost: Decimal | None) -> str:
-    return "" if cost is None else f"{cost:.4f}"
-
-
 def compute_price_share(cost: Decimal | None, dearest: Decimal) -> float:
     """A price as a share of the highest. An unknown price counts as the highest, because unknown is not free."""
     return float(dearest if cost is None else cost) / float(dearest) if dearest else 0.0
@@ -274,8 +262,8 @@ def describe_team(setup: Opened) -> str:
     if team is None:
         return ""
     judging = list(dict.fromkeys(setup.judges.models)) if team.judges else []
-    of = "1 candidate" if len(team.candidates) == 1 else f"{len(team.candidates)} candidates"
-    debaters = f"Chosen from {of}: {', '.join(team.chosen) or 'no debater'}"
+    candidates = format_count(len(team.candidates), "candidate")
+    debaters = f"Chosen from {candidates}: {', '.join(team.chosen) or 'no debater'}"
     judges = f"; to judge: {', '.join(judging)}" if judging else ""
     several = (
         "" if len(set(team.chosen)) == len(team.chosen) else " Some hold several seats: there were too few."
@@ -288,7 +276,7 @@ def describe_team(setup: Opened) -> str:
 
 def describe_reasons(team: Team) -> str:
     if team.settled_items < SETTLED_ITEMS:
-        items = "1 settled item" if team.settled_items == 1 else f"{team.settled_items} settled items"
+        items = format_count(team.settled_items, "settled item")
         return (
             f"By families and prices alone: the ledger has {items} of them, and {SETTLED_ITEMS} are needed to "
             "know more"

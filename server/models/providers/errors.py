@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal
 
+from server.debate.facts.text import format_duration
 from server.http import parse_retry_after
 from server.models import FailureCause
-from server.models.resilience import format_seconds
 from server.redaction import redact_error
 
 MAX_DETAIL_LENGTH = 300
@@ -135,7 +135,7 @@ def classify_error(
         return ProviderFailure(cause, f"{model}: {advice}", objections=objections)
     pause, advice = read_retry_after(error), _ADVICE[cause]
     if cause == "rate_limited" and pause:
-        wait = f"asks to be left alone for {format_seconds(pause)}; wait that long"
+        wait = f"asks to be left alone for {format_duration(pause)}; wait that long"
         advice = f"The provider limits the rate of requests and {wait} or choose another model."
     detail, excerpt = f"{model}: {advice}", summarize_message(name if cause == "crashed" else message)
     # Messages about keys often contain a part of the key.

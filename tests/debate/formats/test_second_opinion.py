@@ -478,7 +478,7 @@ def test_advisors_follow_instructions_and_look_things_up_before_they_answer() ->
         ({}, "Estimate: 5 to 8 calls, 9 to 100 s"),
         ({"max_rounds": 0}, "Estimate: 5 to 6 calls, 9 to 80 s"),
         ({"effort": "quick"}, "Estimate: 3 calls, 6 to 40 s"),
-        ({"effort": "assured"}, "Estimate: 8 to 14 calls, 0.2 to 2.7 min"),
+        ({"effort": "assured"}, "Estimate: 8 to 14 calls, 12 s to 3 min"),
         ({"options": {"output_schema": {"type": "object"}}}, "Estimate: 6 to 9 calls"),
         ({"models": ("caller", "alpha/a")}, "Estimate: 3 to 5 calls, 2 turns of the caller"),
     ],

@@ -38,7 +38,7 @@ async def test_a_model_that_keeps_failing_gets_a_rest(clock: guarded.FakeClock, 
     assert len(inner.requests) == resilience.FAILURE_THRESHOLD
     assert (failure.cause, failure.attempts) == ("unavailable", 0)
     assert failure.detail == (
-        f"acme/m was not asked: it failed 5 times in a row (last: {cause}) and is tried again in 20 seconds."
+        f"acme/m was not asked: it failed 5 times in a row (last: {cause}) and is tried again in 20 s."
     )
 
 

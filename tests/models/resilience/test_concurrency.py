@@ -251,7 +251,7 @@ class TestProviders:
         assert (hasty.cause, hasty.attempts) == ("rate_limited", 0)
         assert hasty.detail == (
             "litellm/openai/b was not asked: openai limits the rate of requests "
-            "and asks to be left alone for a second."
+            "and asks to be left alone for 1 s."
         )
 
     async def test_who_cannot_wait_that_long_is_told_at_once_in_the_queue_and_before_a_retry(
@@ -308,8 +308,8 @@ class TestProviders:
         clock.advance(resilience.MAX_COOLDOWN)
         reply = await model.reply(build_argument_request())
 
-        assert "asks to be left alone for 3600 seconds; wait that long" in told.detail
-        assert next_.detail.endswith("asks to be left alone for 60 seconds.")
+        assert "asks to be left alone for 60 min; wait that long" in told.detail
+        assert next_.detail.endswith("asks to be left alone for 60 s.")
         assert (told.cause, next_.cause) == ("rate_limited", "rate_limited")
         assert len(stub.chat_requests) == 2
         assert reply.text

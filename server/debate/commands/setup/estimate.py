@@ -10,7 +10,7 @@ from server.debate.ballots.waves import MIN_ROUNDS, is_debaters_vote, joins_fina
 from server.debate.commands.setup.effort import PRESETS, apply_effort
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
-from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask, Phase, count_passes
+from server.debate.facts.setup.phases import AdviceTask, Phase, count_passes
 from server.debate.facts.setup.seats import (
     CHECKER,
     FRAMER,
@@ -185,7 +185,7 @@ def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]
         "report": [report, *rewrites],
         "check": [Wave((CHECKER,), 1), *rewrites],
     }
-    wanted = [task for task in ADVICE_TASKS if any(phase.wants == task for phase in setup.phases)]
+    wanted = [phase.wants for phase in setup.phases if phase.wants in waves]
     held = [
         debate.round_phase(one.round).wants for one in debate.rounds if one.round <= setup.forked_at_round
     ]

@@ -2,16 +2,14 @@
 
 from pydantic import Field
 
-from server.debate.facts.fact import Count, Dollars, ExactDecimal, Fact, SignedDecimal
+from server.debate.facts.fact import Count, ExactDecimal, Fact, SignedDecimal
 
 
 class Candidate(Fact):
     """A model that could be chosen."""
 
     model: str
-    items: Count  # settled ones that it judged, as far as the ledger knows
     draw: ExactDecimal = ""  # how often it is taken to be right; "" where no draws were made
-    price: Dollars = ""  # USD for a million tokens, of which one in eleven is written; "" where unknown
 
 
 class Team(Fact):
