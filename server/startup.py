@@ -184,7 +184,7 @@ def handle_hangup(handler: Callable[[int, FrameType | None], object]) -> None:
         signal.signal(hangup, handler)
 
 
-OWN_CODE, DOORS = ("server.", "storage.", "counterpoint."), ("server.http_server.", "server.web.site.")
+OWN_CODE, DOORS = ("server.", "storage.", "counterpoint."), ("server.http_server.", "server.web.")
 FLOOD_SECONDS = 60.0
 
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")

@@ -4,17 +4,20 @@ A client that sends its headers a byte at a time ("slow loris"), or the rest of 
 disconnected after `HEAD_SECONDS`. A body that is read has a limit of its own (`http_server.bodies`), and uvicorn limits
 idle connections.
 
-If there are too many connections, those that are idle for longest are closed: a server without file descriptors could
-not be reached at all.
+If there are too many connections, those that are idle for longest are closed, some at a time: a server without file
+descriptors could not be reached at all.
 """
 
 import asyncio
+import heapq
 import ipaddress
 import logging
 from contextlib import suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 HEAD_SECONDS = 10.0
 IPV6_NETWORK = 64  # bits of the network of one customer
@@ -23,6 +26,9 @@ MAX_CONNECTIONS = 2_000
 OTHER_FILES = 500  # descriptors for everything else, and for connections that are being closed
 MAX_AT_ONCE = 128  # accepted before others are closed: a few times as many may exceed the limit
 MIN_CONNECTIONS = 50
+CLOSED_PART = (
+    100  # one of so many makes room at a time: looking at all for each new one would hold a server up
+)
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +66,12 @@ class BoundedProtocol(H11Protocol):
         super().__init__(*args, **options)
         self._deadline: asyncio.TimerHandle | None = None
         self.used_at, self.network = 0.0, ""
+        self._by_network = open_connections.setdefault(self.server_state, {})
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the parent has it
         super().connection_made(transport)
         self.used_at, self.network = self.loop.time(), find_network(self.client[0] if self.client else "")
+        self._by_network.setdefault(self.network, set()).add(self)
         self._begin()
         self._make_room()
 
@@ -77,31 +85,34 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
+        self._forget()
         super().connection_lost(exc)
 
     def _make_room(self) -> None:
-        """Close the connection that is idle for longest, if its address has too many, or there are too many in all."""
+        """Close those that are idle for longest, if their address has too many, or there are too many in all."""
         limit = (self.limit_concurrency or MAX_CONNECTIONS + 1) - 1
-        connections = [
-            connection for connection in self.connections if isinstance(connection, BoundedProtocol)
-        ]
-        candidates = [connection for connection in connections if connection.network == self.network]
+        candidates = self._by_network[self.network]
         if len(candidates) <= limit // ADDRESS_PART:
-            if len(connections) <= limit:
+            if len(self.connections) <= limit:
                 return
-            candidates = connections
+            candidates = set[BoundedProtocol]().union(*self._by_network.values())
         logger.warning("There are too many connections: the longest idle ones are closed")
-        idle = [
-            connection
-            for connection in candidates
-            if connection is not self and not connection.is_answering()
-        ]
         # Connections without any request go first: a client that asks often keeps its connection.
-        oldest = min(
-            idle, key=lambda connection: (connection.cycle is not None, connection.used_at), default=self
+        oldest = heapq.nsmallest(
+            1 + limit // CLOSED_PART,
+            (each for each in candidates if each is not self and not each.is_answering()),
+            key=lambda connection: (connection.cycle is not None, connection.used_at),
         )
-        self.connections.discard(oldest)
-        oldest.transport.abort()
+        for connection in oldest or [self]:
+            connection._forget()  # noqa: SLF001  (it is lost only in the next pass of the loop)
+            connection.transport.abort()
+
+    def _forget(self) -> None:
+        self.connections.discard(self)
+        of_network = self._by_network.get(self.network, set())
+        of_network.discard(self)
+        if not of_network:
+            self._by_network.pop(self.network, None)
 
     def is_answering(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle
@@ -119,6 +130,10 @@ class BoundedProtocol(H11Protocol):
         self._deadline = None
         if not self.is_answering():
             self.transport.close()
+
+
+open_connections = WeakKeyDictionary[ServerState, dict[str, set[BoundedProtocol]]]()
+"""Those of each server, by networks."""
 
 
 def find_network(host: str) -> str:

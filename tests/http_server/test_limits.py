@@ -14,8 +14,10 @@ from starlette.types import Message
 
 from server.http_server.bodies import BoundedBodies
 from server.http_server.shares import Shares
+from server.http_server.shares import logger as shares_logger
 from server.startup import FLOOD_SECONDS, FloodFilter
 from server.web.connections import find_network
+from server.web.connections import logger as connections_logger
 from tests.http_server.test_revocation import Streams, add_token
 from tests.http_server.test_sessions import HELLO, Session
 from tests.support.http_servers import Running, open_raw, send, serve_http
@@ -89,6 +91,19 @@ async def test_idle_connections_in_any_number_make_room_for_those_that_ask(
     assert "Traceback" not in caplog.text
 
 
+async def test_a_hundredth_of_the_connections_makes_room_at_a_time(tmp_path: Path) -> None:
+    """Looking for the longest idle one of all for each new connection would let a flood hold up everybody."""
+    async with serve_http(str(tmp_path / "a.db"), most_connections=200) as running:
+        with ExitStack() as opened:
+            idle = [opened.enter_context(open_raw(running.place)) for _ in range(101)]
+            assert (await send(running.address)).status_code == 200
+            for one in idle[:3]:
+                assert await anyio.to_thread.run_sync(is_closed, one)
+            idle[3].setblocking(False)
+            with pytest.raises(BlockingIOError):
+                idle[3].recv(1)
+
+
 async def test_bodies_that_an_owner_sends_are_bounded_together_and_given_back() -> None:
     bodies = BoundedBodies(Response("taken"), max_bytes=100)
     bodies.shares.total = 400
@@ -150,7 +165,8 @@ def test_a_flood_of_warnings_is_a_line_a_minute_and_says_how_many_it_left_out() 
     assert [log("uvicorn.error", 1) for _ in range(3)] == ["Refused 1", "", ""]
     assert log("uvicorn.error", 2) == "Refused 1"
     assert [log("server.engine.debates", 1) for _ in range(2)] == ["Refused 1"] * 2
-    assert [log("server.http_server.shares", 3) for _ in range(2)] == ["Refused 1", ""]
+    for door in (shares_logger, connections_logger):
+        assert [log(door.name, 3) for _ in range(2)] == ["Refused 1", ""]
     assert [log("mcp.server", 4, logging.INFO) for _ in range(2)] == ["Refused 1"] * 2
     now[0] = FLOOD_SECONDS
     assert log("uvicorn.error", 1) == "Refused 1 (2 more since the last such line)"
