@@ -60,22 +60,6 @@ update reader set position = greatest(position, $1::bigint) where name = any($2:
 
 SELECT_ITEMS = "select id, reader, queue, stream, seq, position, event, due, attempts from outbox"
 
-RESTORE_READER = """
-insert into reader (name, since, position) values ($1, $2, $3)
-on conflict (name) do update
-set since = excluded.since, position = greatest(reader.position, excluded.position)
-"""
-
-RESTORE_ITEM = """
-insert into outbox (id, reader, queue, stream, seq, position, event, due, attempts)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-on conflict (id) do nothing
-"""
-
-DELETE_ITEMS = """
-delete from outbox where number in (select number from outbox where id = any($1::text[]) order by number for update)
-"""
-
 # Those that somebody works on are left to them.
 DELETE_OVERDUE = """
 delete from outbox where number in (select number from outbox where due < $1 for update skip locked) returning id
@@ -138,11 +122,6 @@ class Outbox:
         rows = await self._database.read(sql, stream, seq)
         return int(rows[0][0]) if rows else 0
 
-    async def find_versions(self, position: int) -> dict[str, int]:
-        """{stream: number of its last entry up to a position}. Goes through all there is."""
-        sql = "select stream, max(seq) from journal where position <= $1 and seq > 0 group by stream"
-        return dict(await self._database.read(sql, position, is_long=True))
-
     async def find_entries(self, position: int, *, limit: int) -> list[EntryReference]:
         """Entries written after a position, by any process. Cheap enough for polling."""
         rows = await self._database.read(SELECT_ENTRIES, position, limit)
@@ -158,26 +137,6 @@ class Outbox:
             await session.fetch(LOCK_READERS, sorted({*readers, *(item.reader for item in items)}))
             await session.fetch_each(PUT_ITEM, [astuple(item) for item in items])
             await session.fetch(ADVANCE_READERS, position, list(readers))
-
-        await self._database.transact(write)
-
-    async def find_items(self) -> list[OutboxItem]:
-        """All items, in the order in which they were stored."""
-        rows = await self._database.read(f"{SELECT_ITEMS} order by number", is_long=True)
-        return [OutboxItem(*row) for row in rows]
-
-    async def restore(
-        self, reader: str, mark: ReaderPosition, items: Sequence[OutboxItem], finished_ids: Collection[str]
-    ) -> None:
-        """Register a reader of another database, or move it on, with items; delete those with the ids `finished_ids`.
-
-        All in one transaction. Items that are there already stay as they are.
-        """
-
-        async def write(session: Session) -> None:
-            await session.fetch(RESTORE_READER, reader, mark.start, mark.position)
-            await session.fetch_each(RESTORE_ITEM, [astuple(item) for item in items])
-            await session.fetch(DELETE_ITEMS, list(finished_ids))
 
         await self._database.transact(write)
 

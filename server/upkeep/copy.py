@@ -1,29 +1,24 @@
 """Copies all debates of a database into another, which may be of another kind.
 
 Entries, seals and receipts are copied as they are, so that chains and receipts hold, and a debate that runs by itself
-goes on in the copy; what another installation recorded stays such. Tombstones, the keys of requests and what hooks have
-reached and not finished are copied, too; tokens only where that is asked for. Whatever is there already is not written
-again.
+goes on in the copy; what another installation recorded stays such. Tombstones and the keys of requests are copied, too;
+tokens only where that is asked for. What hooks have not delivered stays with the old database, and is counted.
+Whatever is there already is not written again.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import attrgetter
 
 from server.engine.database.errors import StorageUnavailableError, translate_storage_errors
 from server.engine.database.snapshots import format_time
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.upkeep.check import Problem
-from server.upkeep.hook_progress import MAX_REFERENCES, HookProgress, copy_hook_progress
 from storage.errors import DamagedStreamError, DeletedStreamError, DivergenceError
 from storage.ledger import NO_STREAM, LedgerRow
 from storage.storage import Storage
 from storage.streams import Entry, StreamHead, StreamSummary, Tombstone
 from storage.tokens import StoredToken
-
-MAX_READ = 64  # debates that are kept in memory
 
 WENT_ON = "it went on in the source during the copy: copy again"
 DIFFERENT_END = "its last entry is not the same in both databases"
@@ -48,11 +43,12 @@ class CopyResult:
     left_tokens: int = 0
     recorded_elsewhere: int = 0
     left_judgments: int = 0
+    left_deliveries: int = 0  # of hooks
     problems: list[Problem] = field(default_factory=list)
 
 
 async def copy_debates(source: DebateManager, target: Storage, *, with_tokens: bool = False) -> CopyResult:
-    """Copy what the target lacks, oldest debate first, as it is when the copy begins.
+    """Copy what the target lacks, oldest debate first.
 
     `with_tokens`: whoever has one of the source may use the target.
 
@@ -60,7 +56,7 @@ async def copy_debates(source: DebateManager, target: Storage, *, with_tokens: b
     result, as one whose record is damaged. Raises StorageUnavailableError if a database cannot be used.
     """
     with translate_storage_errors():
-        copy = Copy(source, target, await HookProgress.read(source.store.storage, target), with_tokens)
+        copy = Copy(source, target, with_tokens)
         await copy.run()
     return copy.result
 
@@ -71,12 +67,8 @@ class Copy:
 
     source: DebateManager
     target: Storage
-    hooks: HookProgress
     with_tokens: bool
     result: CopyResult = field(default_factory=CopyResult)
-    written: set[str] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)  # that have a problem
-    recent: dict[str, tuple[list[Entry], str]] = field(default_factory=dict)  # what was read, with seals
 
     @property
     def storage(self) -> Storage:
@@ -84,47 +76,20 @@ class Copy:
 
     async def run(self) -> None:
         await self.copy_tokens()  # first: who may read the rest
-        versions = await self.storage.outbox.find_versions(self.hooks.end)
-        await self.copy_all(versions)
+        debate_ids = await self.storage.journal.list_streams()
+        for debate_id in debate_ids:
+            await self.try_to_copy(debate_id)
+        self.result.debate_count = len(debate_ids)
         for debate_id in await self.storage.tombstones.list_streams():
             if tombstone := await self.storage.tombstones.find(debate_id):
                 await self.copy_tombstone(tombstone)
         await self.target.keys.restore(await self.storage.keys.read())
         await self.copy_imported_judgments()
-        await copy_hook_progress(self.storage, self.target, self.hooks, versions)
-        self.result.copied_debates = len(self.written)
+        self.result.left_deliveries = await self.storage.outbox.count()
 
-    async def copy_all(self, versions: dict[str, int]) -> None:
-        """First what hooks have reached; then the rest in the order in which they will."""
-        versions_read = await self.storage.outbox.find_versions(self.hooks.reached)
-        debate_ids = await self.storage.journal.list_streams()
-        for debate_id in debate_ids:
-            seq = versions_read.get(debate_id, 0)
-            if seq or debate_id not in versions:
-                await self.try_to_copy(debate_id, seq, versions.get(debate_id, 0))
-        await self.copy_unread(versions)
-        for debate_id in debate_ids:
-            if debate_id in versions and debate_id not in self.failed:
-                await self.finish(debate_id, versions[debate_id])
-        self.result.debate_count += len(debate_ids)
-
-    async def copy_unread(self, versions: dict[str, int]) -> None:
-        position = self.hooks.reached
-        while position < self.hooks.end:
-            references = await self.storage.outbox.find_entries(position, limit=MAX_REFERENCES)
-            position = references[-1].position if references else self.hooks.end
-            references_to_copy = [
-                reference for reference in references if reference.position <= self.hooks.end
-            ]
-            for debate_id, group in groupby(references_to_copy, attrgetter("stream")):
-                await self.try_to_copy(debate_id, [*group][-1].seq, versions[debate_id])
-
-    async def try_to_copy(self, debate_id: str, seq: int, version: int) -> None:
-        """Copy a debate up to an entry of those that it had when the copy began (`version`)."""
-        if debate_id in self.failed:
-            return
+    async def try_to_copy(self, debate_id: str) -> None:
         try:
-            await self.copy_up_to(debate_id, seq, version)
+            await self.copy_debate(debate_id)
         except DivergenceError as error:
             self.fail(debate_id, f"entry {error.seq} is another one in the target")
         except DamagedStreamError as error:
@@ -133,48 +98,48 @@ class Copy:
             await self.compare_tombstone(error.tombstone)
 
     def fail(self, debate_id: str, text: str) -> None:
-        self.failed.add(debate_id)
         self.result.problems.append(Problem(debate_id, text))
 
     async def compare_tombstone(self, tombstone: Tombstone) -> None:
         """What a debate is that was deleted in the target, or just now in the source."""
         debate_id, end = tombstone.stream, (tombstone.seq, tombstone.head)
         head = await self.storage.journal.head(debate_id)
-        self.failed.add(debate_id)
         if head.seq and (head.seq, head.hash) != end:
             self.fail(debate_id, f"it was deleted in the target at entry {tombstone.seq}, and stays so")
         else:
             self.result.stays_deleted += bool(head.seq)
 
-    async def copy_up_to(self, debate_id: str, seq: int, version: int) -> None:
+    async def copy_debate(self, debate_id: str) -> None:
+        """Copy a debate with what is kept beside it, and compare the ends."""
+        head = await self.storage.journal.head(debate_id)
         head_in_target = await self.target.journal.head(debate_id)
-        if head_in_target.seq >= seq and head_in_target == await self.storage.journal.head(debate_id):
+        if head_in_target.seq and head_in_target.owner != head.owner:
+            self.fail(debate_id, "it belongs to somebody else in the target")
             return
-        entries, seal = await self.read(debate_id)
-        if not seq:  # it began after the copy did, if it is whole
-            return
-        part = entries[:seq]
-        if head_in_target.seq >= seq:
-            require_same(debate_id, await self.target.journal.read(debate_id), part)
-            return
-        if seq < version:  # the rest follows, and what comes of it
-            summary, seal = await self.storage.summaries.read(debate_id), ""
-        else:
-            owner = (await self.storage.journal.head(debate_id)).owner
-            summary = await self.build_summary(debate_id, part, seal, owner)
-            self.result.recorded_elsewhere += self.is_from_elsewhere(
-                debate_id, await self.storage.journal.head(debate_id)
-            )
-            seal = seal if seq == len(entries) else self.compute_seal(debate_id, entries, seal, owner, seq)
-        self.result.copied_entries += await self.target.journal.restore(debate_id, part, summary, seal=seal)
-        self.written.add(debate_id)
+        if head_in_target != head:
+            await self.copy_entries(debate_id, head, head_in_target)
+        for name, text in (await self.storage.texts.read(debate_id)).items():
+            if not await self.target.texts.find(debate_id, name):
+                await self.target.texts.keep(debate_id, name, text)
+        head_in_target = await self.target.journal.head(debate_id)
+        end = await self.storage.journal.head(debate_id)
+        if head_in_target[:2] != end[:2]:
+            self.fail(debate_id, WENT_ON if end.seq > head.seq else DIFFERENT_END)
 
-    async def read(self, debate_id: str) -> tuple[list[Entry], str]:
-        record = self.recent.pop(debate_id, None) or await self.storage.journal.read_sealed(debate_id)
-        self.recent[debate_id] = record
-        if len(self.recent) > MAX_READ:
-            del self.recent[next(iter(self.recent))]
-        return record
+    async def copy_entries(self, debate_id: str, head: StreamHead, head_in_target: StreamHead) -> None:
+        """Copy what the target lacks of a debate, or that it was adopted since an earlier copy."""
+        entries, seal = await self.storage.journal.read_sealed(debate_id)
+        summary = await self.build_summary(debate_id, entries, seal, head.owner)
+        added = await self.target.journal.restore(debate_id, entries, summary, seal=seal)
+        is_adopted = self.is_adopted(debate_id, head) and head_in_target[:2] == head[:2]
+        if is_adopted and not self.is_adopted(debate_id, head_in_target):
+            await self.target.journal.seal(debate_id, head.seq, seal)
+            await self.target.summaries.rewrite(debate_id, head.seq, summary)
+        elif not added:
+            return
+        self.result.copied_debates += 1
+        self.result.copied_entries += added
+        self.result.recorded_elsewhere += bool(added) and self.is_from_elsewhere(debate_id, head)
 
     async def build_summary(
         self, debate_id: str, entries: list[Entry], seal: str, owner: str
@@ -186,45 +151,11 @@ class Copy:
             return await self.storage.summaries.read(debate_id)
         return build_whole_summary(snapshot)
 
-    def compute_seal(self, debate_id: str, entries: list[Entry], seal: str, owner: str, seq: int) -> str:
-        """That of an earlier end of a debate, if this installation has recorded it."""
-        store = self.source.store
-        try:
-            snapshot = store.build_snapshot(debate_id, entries, seal, owner)
-        except StorageUnavailableError:
-            return ""
-        origin = snapshot.origin._replace(elsewhere=min(snapshot.origin.elsewhere, seq))
-        return store.compute_seal(debate_id, snapshot.entries[seq - 1], origin)
-
-    async def finish(self, debate_id: str, version: int) -> None:
-        """Copy what is kept beside a debate, and compare the ends."""
-        for name, text in (await self.storage.texts.read(debate_id)).items():
-            if not await self.target.texts.find(debate_id, name):
-                await self.target.texts.keep(debate_id, name, text)
-        head, head_in_target = (
-            await self.storage.journal.head(debate_id),
-            await self.target.journal.head(debate_id),
-        )
-        if head_in_target.owner != head.owner:
-            self.fail(debate_id, "it belongs to somebody else in the target")
-        elif head_in_target[:2] != head[:2]:
-            self.fail(debate_id, WENT_ON if head.seq > version else DIFFERENT_END)
-        elif self.is_adopted(debate_id, head) and not self.is_adopted(debate_id, head_in_target):
-            await self.adopt_in_target(debate_id, head)
-
     def is_from_elsewhere(self, debate_id: str, head: StreamHead) -> bool:
         return self.source.store.read_origin(debate_id, head).elsewhere > 0
 
     def is_adopted(self, debate_id: str, head: StreamHead) -> bool:
         return self.source.store.read_origin(debate_id, head).adopted
-
-    async def adopt_in_target(self, debate_id: str, head: StreamHead) -> None:
-        """Have what was adopted since an earlier copy count in the target, too."""
-        entries, seal = await self.read(debate_id)
-        await self.target.journal.seal(debate_id, head.seq, seal)
-        summary = await self.build_summary(debate_id, entries, seal, head.owner)
-        await self.target.summaries.rewrite(debate_id, head.seq, summary)
-        self.written.add(debate_id)
 
     async def copy_tombstone(self, tombstone: Tombstone) -> None:
         """Delete a debate in the target that was deleted in the source."""
@@ -300,10 +231,3 @@ class Copy:
         """Whether it lets anybody in."""
         is_over = "" < token.expires_at <= format_time(self.source.clock())
         return not (token.revoked_at or is_over)
-
-
-def require_same(debate_id: str, target_entries: list[Entry], entries: list[Entry]) -> None:
-    """Raises DivergenceError if a debate does not begin with these entries."""
-    for target_entry, entry in zip(target_entries, entries, strict=False):
-        if target_entry.hash != entry.hash:
-            raise DivergenceError(debate_id, entry.seq)

@@ -6,7 +6,7 @@ import pytest
 
 from storage.outbox import EntryReference, Outbox, OutboxItem, ReaderPosition
 from storage.storage import Storage
-from tests.contract.journal_helpers import AT, append_entries
+from tests.contract.journal_helpers import append_entries
 
 
 def build_item(
@@ -67,33 +67,6 @@ class ReaderContract:
         assert await outbox.find_readers() == {"early": ReaderPosition(0, 0), "late": ReaderPosition(3, 3)}
         assert await outbox.find_position("b", 1) == 3
         assert await outbox.find_position("b", 2) == await outbox.find_position("c", 1) == 0
-
-    async def test_how_far_streams_were_at_a_position_is_found(
-        self, storage: Storage, outbox: Outbox
-    ) -> None:
-        await append_entries(storage, "a", 0, {}, {})
-        await append_entries(storage, "b", 0, {})
-        await append_entries(storage, "a", 2, {})
-        await append_entries(storage, "c", 0, {})
-        await storage.tombstones.delete("c", at=AT, actor="bob")
-
-        assert await outbox.find_versions(0) == {}
-        assert await outbox.find_versions(3) == {"a": 2, "b": 1}
-        assert await outbox.find_versions(99) == {"a": 3, "b": 1}
-
-    async def test_a_reader_of_another_database_goes_on_with_its_items(self, outbox: Outbox) -> None:
-        await outbox.register("own")
-        mark, items = ReaderPosition(2, 7), [build_item(5), build_item(6)]
-
-        await outbox.restore("r", mark, items, [])
-        await outbox.restore(
-            "r", ReaderPosition(2, 3), [build_item(5, due_at=9), build_item(7)], [items[1].id]
-        )
-
-        assert await outbox.find_readers() == {"own": ReaderPosition(0, 0), "r": mark}
-        assert await outbox.find_items() == [items[0], build_item(7)]
-        assert await take_all(outbox) == [items[0].id, build_item(7).id]
-        assert await outbox.find_items() == []
 
     async def test_a_reader_moves_on_and_never_back(self, outbox: Outbox) -> None:
         for reader in ("a", "b", "c"):

@@ -7,17 +7,21 @@ import anyio
 import pytest
 
 from server.access.tokens import SHOWN_DIGITS, StoredTokens, hash_token
+from server.engine.database.repeats import TwinError
 from server.engine.receipts import find_receipt
 from server.models.fakes.scripted import ScriptedModel
+from server.upkeep.copy import copy_debates
 from storage.addresses import find_name
 from storage.ledger import LedgerRow
+from storage.outbox import OutboxItem
 from tests.contract.journal_helpers import open_any_storage
 from tests.support.contents import read_all
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
 from tests.support.servers import Cli
+from tests.support.simulation import build_request
 
-pytestmark = pytest.mark.requirement("N14", "N27")
+pytestmark = pytest.mark.requirement("N14", "N18", "N27")
 
 
 async def make_debates(database: str) -> tuple[str, str]:
@@ -156,7 +160,7 @@ def test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two(
     assert "3 tokens left behind: --tokens takes them along, and lets in whoever has one." in bare.stdout
     assert anyio.run(find_owners, other) == {}
     copied = cli("db", "copy", database, other, "--tokens")
-    assert "3 tokens added or revoked. Added tokens let in 3 owners." in copied.stdout
+    assert "3 tokens added or revoked. 3 owners let in by added tokens." in copied.stdout
     assert anyio.run(find_owners, other) == {name: name for name in made}
     assert anyio.run(read_all, other) == anyio.run(read_all, database)
 
@@ -178,3 +182,29 @@ def test_a_database_is_not_copied_into_itself_or_from_nowhere(
     assert nowhere.exit_code == 1
     assert "There is no database" in nowhere.output
     assert not (tmp_path / "nowhere.db").exists()
+
+
+@pytest.mark.anyio
+async def test_a_repeated_request_joins_its_twin_in_the_copy(database: str, other: str) -> None:
+    request = build_request(question="Twice?")
+    async with open_engine(database, ScriptedModel()) as manager:
+        started = await manager.start(request, actor="test", joins=True)
+    async with open_engine(database, ScriptedModel()) as manager, open_any_storage(other) as storage:
+        await copy_debates(manager, storage)
+    async with open_engine(other, ScriptedModel()) as manager:
+        with pytest.raises(TwinError) as raised:
+            await manager.start(request, actor="test", joins=True)
+        assert raised.value.debate_id == started.id
+
+
+@pytest.mark.anyio
+async def test_what_hooks_have_not_finished_is_counted_and_stays(cli: Cli, database: str, other: str) -> None:
+    async with open_engine(database, ScriptedModel()) as manager:
+        outbox = manager.store.storage.outbox
+        await outbox.register("ops")
+        await run_debate(manager)
+        await outbox.put(["ops"], 1, [OutboxItem("one", "ops", 0, "s", 1, 1, "debate_start", 0)])
+    told = await anyio.to_thread.run_sync(cli, "db", "copy", database, other)
+    assert "1 unfinished task of hooks left behind: a server on the old database" in told.stdout
+    async with open_any_storage(other) as storage:
+        assert await storage.outbox.count() == len(await storage.outbox.find_readers()) == 0

@@ -31,7 +31,7 @@ def test_what_is_copied_from_another_installation_counts_once_it_is_adopted_here
     given = anyio.run(make)
     copied = cli("db", "copy", database, other)
     assert copied.exit_code == 0, copied.output
-    assert "1 of those written were recorded elsewhere" in copied.stdout
+    assert "1 debate recorded elsewhere" in copied.stdout
     assert "30 labelled judgments of another installation left behind" in copied.stdout
     assert "recorded elsewhere, signed by the key" in cli("--db", other, "list").stdout.lower()
 

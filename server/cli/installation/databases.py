@@ -93,9 +93,9 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
 def copy(settings: Settings, source: str, target: str, with_tokens: bool, as_json: bool) -> None:
     """Copy all debates of a database into another; each is a path, or an address of PostgreSQL.
 
-    Chains, receipts, running debates and the progress of hooks are copied as they are; what TO has already is not
-    written again. Debates of another installation stay marked as such, and its ledger is not copied. Exit code 1 if a
-    debate differs afterwards. Servers may run meanwhile; before you switch to the copy, stop them and copy again.
+    Chains, receipts and running debates are copied as they are; what TO has already is not written again. Debates of
+    another installation stay marked as such, and its ledger is not copied. Exit code 1 if a debate differs afterwards.
+    Servers may run meanwhile; before you switch to the copy, let hooks finish, stop the servers and copy again.
 
     Example: counterpoint db copy debates.db postgresql://counterpoint@db.example.org/counterpoint
     """
@@ -112,31 +112,34 @@ def copy(settings: Settings, source: str, target: str, with_tokens: bool, as_jso
             return await copy_debates(manager, storage, with_tokens=with_tokens)
 
     result = session.run_with_manager(settings_of_source, copy_all, of_all=True)
+    show_result(asdict(result), describe_copy(result, target), result.problems, as_json=as_json)
+
+
+def describe_copy(result: "CopyResult", target: str) -> str:
+    """What was copied, and what was not, in sentences."""
     count = format_count(result.debate_count, "debate")
-    text = (
+    written = (
         f"{find_name(target)}: {result.copied_debates} of {count} written, {result.copied_entries} entries."
     )
-    if result.copied_tombstones:
-        text += f" {format_count(result.copied_tombstones, 'deleted debate')} left a tombstone."
-    if result.copied_tokens:
-        text += f" {format_count(result.copied_tokens, 'token')} added or revoked."
-    if result.let_in:
-        text += f" Added tokens let in {format_count(result.let_in, 'owner')}."
-    if result.left_tokens:
-        count = format_count(result.left_tokens, "token")
-        text += f" {count} left behind: --tokens takes them along, and lets in whoever has one."
-    if result.recorded_elsewhere:
-        text += (
-            f" {result.recorded_elsewhere} of those written were recorded elsewhere: see counterpoint adopt."
-        )
-    if result.left_judgments:
-        count = format_count(result.left_judgments, "labelled judgment")
-        text += (
-            f" {count} of another installation left behind: counterpoint ledger import adds a file of them."
-        )
-    if result.stays_deleted:
-        text += f" {format_count(result.stays_deleted, 'debate')} stays deleted there."
-    show_result(asdict(result), text, result.problems, as_json=as_json)
+    remarks = (
+        (result.copied_tombstones, "deleted debate", "left a tombstone."),
+        (result.copied_tokens, "token", "added or revoked."),
+        (result.let_in, "owner", "let in by added tokens."),
+        (result.left_tokens, "token", "left behind: --tokens takes them along, and lets in whoever has one."),
+        (result.recorded_elsewhere, "debate", "recorded elsewhere: see counterpoint adopt."),
+        (
+            result.left_judgments,
+            "labelled judgment",
+            "of another installation left behind: counterpoint ledger import adds a file of them.",
+        ),
+        (
+            result.left_deliveries,
+            "unfinished task",
+            "of hooks left behind: a server on the old database finishes them.",
+        ),
+        (result.stays_deleted, "debate", "deleted there before, and not written again."),
+    )
+    return " ".join((written, *(f"{format_count(n, noun)} {words}" for n, noun, words in remarks if n)))
 
 
 @db.command()

@@ -10,7 +10,7 @@ import pytest
 from storage.database import Session
 from storage.errors import ConflictError
 from storage.ledger import LedgerRow
-from storage.outbox import OutboxItem, ReaderPosition
+from storage.outbox import OutboxItem
 from storage.postgres import PostgresStorage
 from storage.streams import Amount, OpeningKey, Reservation, StreamSummary, Tombstone
 from tests.contract.journal_helpers import AT, append_entries, open_postgres_storage
@@ -153,11 +153,6 @@ CASES: dict[str, tuple[str, Work, Work]] = {
     ),
     "leases": (LEASE, lambda one, _: spend_on_both(one), lambda _, two: renew(two)),
     "renewed leases": (LEASE, lambda _, two: renew(two), lambda one, _: spend_on_both(one)),
-    "an outbox": (
-        "select 1 from outbox for update",
-        lambda _, two: two.outbox.complete(ITEM),
-        lambda one, _: one.outbox.restore("hook", ReaderPosition(0, 1), [RESTORED], [ITEM.id]),
-    ),
     "the search index": (
         "select 1 from word where word = 'm' for update",
         lambda _, two: two.index.clear(),
@@ -188,7 +183,6 @@ async def test_two_that_write_do_not_wait_for_each_other(
             )
             await one.leases.acquire(stream, "me", seconds=60)
         await one.keys.restore([("k0", "s", AT)])
-        await one.outbox.restore("hook", ReaderPosition(0, 1), [ITEM], [])
         async with hold(two, held):
             working = [asyncio.ensure_future(first(one, two))]
             await wait_for_waiting(two, 1)
@@ -209,5 +203,5 @@ async def test_what_somebody_works_on_is_not_waited_for_where_overdue_items_go(
         await storage.outbox.put(["hook"], 2, items)
         async with hold(storage, "select 1 from outbox where id = 'a' for update"):
             assert await storage.outbox.delete_overdue(2) == 1
-        assert await storage.outbox.find_items() == items[:1]
+        assert await storage.outbox.find_first("hook", 0, 9) == items[0]
         assert await storage.outbox.delete_overdue(2) == 1
