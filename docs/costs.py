@@ -55,7 +55,8 @@ def build_row(title: str, request: Mapping[str, object]) -> str:
     seconds = "{} to {} s".format(*found[0].seconds)
     more = ", twice that with its mirror" if found[0].may_double else ""
     costs = " | ".join(format_range(one.cost_usd) for one in found)
-    return f"| {title} | {found[0].calls}{more} | {seconds} | {costs} |"
+    most = f" to {found[0].most_calls}" if found[0].most_calls > found[0].calls else ""
+    return f"| {title} | {found[0].calls}{most}{more} | {seconds} | {costs} |"
 
 
 def estimate_debate(request: Mapping[str, object], models: tuple[str, ...]) -> Estimate:

@@ -110,7 +110,7 @@ def render_formats() -> str:
         phases = render_phase_diagram(row).replace(" -> ", "\n  -> ")
         facts = f"{format_count(row.default_rounds, 'round')} by default, at most {row.max_allowed_rounds}"
         if any(phase.is_judgment for phase in row.phases):
-            facts += "; judges read it twice"
+            facts += "; one judge reads it twice, several once each and again where in doubt"
         parts.append(f"**`{row.name}`** {row.summary} {facts}.\n\n```\n{phases}\n```")
     return "\n\n".join(parts)
 

@@ -61,7 +61,7 @@ async def test_nobody_who_is_asked_in_a_mirror_is_told_that_it_is_one(tmp_path: 
 
     requests = [request for model in models.values() for request in model.requests]
     texts = [message.content for request in requests for message in request.prompt.messages]
-    assert len(requests) == 2 * 10
+    assert len(requests) == 2 * 7
     assert not [text for text in texts if "mirror" in text.casefold() or ended.id in text]
 
 

@@ -58,12 +58,12 @@ async def judge(open_modern: Any, *panel: Finding | Sequence[Finding]) -> tuple[
         ([find("Ada")] * 2, "decided", "Agreed (2 of 2 judges, 2 families)"),
         ([HALF_SURE] * 2, "leaning", "Leaning (2 of 2 judges, 2 families)"),
         ([find("Ada"), OWN], "leaning", "Leaning (1 of 2 judges, 1 family)"),
-        ([find("Ada"), CONTRADICTION], "leaning", "Leaning (1 of 2 judges, 1 family)"),
+        ([find("Ada"), CONTRADICTION[::-1]], "leaning", "Leaning (1 of 2 judges, 1 family)"),
         ([find("Ada"), find("Ben")], "contested", "Divided"),
         ([find("Ada"), find("Ada"), find("Ben")], "contested", "2 of 3 judges advise"),
         ([find("Ada")] * 4 + [find("Ben")] * 2, "contested", "4 of 6 judges advise"),
         ([OWN, OWN, find("Ada")], "synthesis", "None of the positions (2 of 3 judges)"),
-        ([CONTRADICTION, CONTRADICTION], "undecided", "Open"),
+        ([CONTRADICTION, CONTRADICTION[::-1]], "undecided", "Open"),
     ],
 )
 async def test_the_first_words_say_what_judges_did(

@@ -24,9 +24,10 @@ from server.debate.votes.counting import Seat, count_voices
 from server.debate.votes.panel import (
     find_own_seat,
     find_rated_model,
+    has_answered,
     list_judges,
-    list_judgments,
     list_mirrored_names,
+    list_readings_of,
     list_seats,
 )
 from server.debate.votes.voters import verdict_source
@@ -65,9 +66,9 @@ def pool_judges(debate: Debate, votes: tuple[Vote, ...]) -> PooledBeliefs:
 
 def average_beliefs(debate: Debate, seat: Seat) -> Beliefs | None:
     """The mean of a judge's beliefs over its readings; None where a reading is missing or not informative."""
-    readings = [reading for reading in list_judgments(debate) if reading.seat == seat.name]
-    reading_count = 2 if debate.setup.judges.both_orders else 1
-    if len(readings) < reading_count or not all(reading.informative for reading in readings):
+    readings = list_readings_of(debate, seat.name)
+    is_whole = has_answered(debate, seat.name)
+    if not (is_whole and all(reading.informative for reading in readings)):
         return None
     shares = [compute_beliefs(debate, reading) for reading in readings]
     return {
@@ -170,8 +171,7 @@ def list_panel_judgments(debate: Debate) -> dict[tuple[str, str], Judgment]:
     known = find_known_choices(debate)
     is_mirror_new = not (debate.mirror and debate.mirror.spent.reused_turns)
     for seat in list_judges(debate) if is_mirror_new else judge_seats(debate.setup):
-        judgments_of_seat = (judged for judged in list_judgments(debate) if judged.seat == seat)
-        readings = sorted(judgments_of_seat, key=lambda judgment: judgment.slot_index)
+        readings = sorted(list_readings_of(debate, seat), key=lambda judgment: judgment.slot_index)
         models = {find_rated_model(debate, seat, reading.usage.model) for reading in readings}
         if len(models) != 1 or not all(reading.informative for reading in readings):
             continue
@@ -180,7 +180,10 @@ def list_panel_judgments(debate: Debate) -> dict[tuple[str, str], Judgment]:
             if known is not None and not all(reading.winner in known for reading in readings):
                 continue
             ledger_readings = tuple(build_reading(debate, reading) for reading in readings)
-            judgments[item, model] = Judgment(item, model, truth, ledger_readings, topics=list_topics(debate))
+            was_turned = debate.setup.judges.both_orders and has_answered(debate, seat)
+            judgments[item, model] = Judgment(
+                item, model, truth, ledger_readings, topics=list_topics(debate), was_turned=was_turned
+            )
     return judgments
 
 

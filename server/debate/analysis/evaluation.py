@@ -154,9 +154,9 @@ def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
 
 
 def count_item(judgments: Sequence[Judgment], panel: Panel) -> Count:
-    """The verdict on an item; at most leaning if a judge read it only once."""
+    """The verdict on an item; at most leaning if a judge read it in one order only."""
     seats = [panel.build_seat(judgment) for judgment in judgments]
-    return count_votes(seats, is_capped=not all(judgment.is_asked_twice for judgment in judgments))
+    return count_votes(seats, is_capped=not all(judgment.is_turned for judgment in judgments))
 
 
 def choose_majority(votes: Sequence[str]) -> str:

@@ -39,10 +39,12 @@ class Judgment:
     family: str = ""  # who trained the judge; "" where its name says it
     topics: tuple[str, ...] = ()  # what the item is about, sorted
     role: Role = "judge"
+    was_turned: bool = False  # its only reading was turned against other judges, who found the same
 
     @property
-    def is_asked_twice(self) -> bool:
-        return len(self.readings) == BOTH_READINGS
+    def is_turned(self) -> bool:
+        """Whether an order of reading would have shown: in its second reading, or against other judges."""
+        return self.was_turned or len(self.readings) == BOTH_READINGS
 
     @property
     def vote(self) -> str:
@@ -52,8 +54,8 @@ class Judgment:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether both readings name the same side."""
-        return self.is_asked_twice and bool(self.vote)
+        """Whether it named the same side however the order was turned."""
+        return self.is_turned and bool(self.vote)
 
     @property
     def is_right(self) -> bool:

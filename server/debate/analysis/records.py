@@ -39,7 +39,11 @@ FEW_READINGS = 20
 
 @dataclass(frozen=True)
 class JudgeRecord:
-    """Counts of items. `asked`: in both orders; `consistent`: with the same side in both; of these right and wrong."""
+    """Counts of items.
+
+    `asked`: with the order turned, in a second reading or against judges who found the same; `consistent`: for one
+    side; of these right and wrong.
+    """
 
     judge: str
     asked: int = 0
@@ -149,10 +153,10 @@ def list_warnings(statistics: JudgeStatistics) -> list[str]:
 
 
 def count_record(judge: str, judgments: Iterable[Judgment]) -> JudgeRecord:
-    read_twice = [judgment for judgment in judgments if judgment.is_asked_twice]
-    consistent = sum(judgment.is_consistent for judgment in read_twice)
-    right = sum(judgment.is_right for judgment in read_twice)
-    return JudgeRecord(judge, len(read_twice), consistent, right, consistent - right)
+    turned = [judgment for judgment in judgments if judgment.is_turned]
+    consistent = sum(judgment.is_consistent for judgment in turned)
+    right = sum(judgment.is_right for judgment in turned)
+    return JudgeRecord(judge, len(turned), consistent, right, consistent - right)
 
 
 def summarize_judges(judgments: Iterable[Judgment]) -> list[JudgeStatistics]:

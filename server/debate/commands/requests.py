@@ -99,7 +99,7 @@ Documents = Annotated[list[DocumentInput], pydantic.BeforeValidator(take_one), F
 class JudgesInput(Input):
     count: Annotated[int, Field(ge=0, le=9, description="0: one for each model, or 1")] = 0
     models: Annotated[ModelNames, Field(max_length=9)] = []
-    both_orders: Annotated[bool, Field(description="Each reads twice, turned")] = True
+    both_orders: Annotated[bool, Field(description="Alone twice; several again if in doubt")] = True
     anonymize: bool = True
     shuffle: bool = True
     prompt: Text = ""

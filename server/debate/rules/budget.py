@@ -28,7 +28,6 @@ from server.debate.rules.schedule import (
     CLOSING_SLOT,
     count_turns,
     is_open,
-    judge_slots,
     open_slots,
     round_slots,
 )
@@ -36,6 +35,7 @@ from server.debate.rules.windows import estimate_prompt
 from server.debate.state.debate import Debate, find_phase, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import current_model, phase_seats
+from server.debate.votes.rereading import ORDERS, list_first_readings
 from server.debate.votes.voters import verdict_source
 
 DEFAULT_OUTPUT_TOKENS = 400
@@ -132,14 +132,24 @@ def count_reserved_calls(debate: Debate, phase: Phase | None = None) -> int:
     return count_model_seats(debate, seats)
 
 
-def list_phase_answers(setup: Opened, phase: Phase) -> list[str]:
-    """The seats of a phase after the talk or between its rounds, once for each answer; of a baseline none."""
+def list_phase_answers(setup: Opened, phase: Phase, *, fewest: bool = False) -> list[str]:
+    """The seats of a phase after the talk or between its rounds, once for each answer; of a baseline none.
+
+    `fewest`: of several judges the first readings only, after which none may be in doubt.
+    """
     if phase.is_baseline:
         return []
     if phase.wants == "review":
         debate = Debate(setup)
         return [*list_reviewers(debate)] * count_readings(debate)
-    return [slot.seat for slot in judge_slots(setup)] if phase.is_judgment else [*phase_seats(setup, phase)]
+    seats = [*phase_seats(setup, phase)]
+    if not phase.is_judgment:
+        return seats
+    both_orders = setup.judges.both_orders
+    if both_orders and not fewest:
+        return seats * len(ORDERS)
+    readings = list_first_readings(seats, both_orders=both_orders)
+    return [seat for seat, numbers in readings.items() for _ in numbers]
 
 
 def is_model_seat(debate: Debate, seat: str) -> bool:
@@ -255,7 +265,7 @@ def count_first_calls(debate: Debate, entry: PhaseEntered) -> int:
 
 def pays_for_all(debate: Debate) -> bool:
     """Whether the limits pay for the whole debate as planned, the calls for its verdict included."""
-    calls_in_all = count_expected_answers(debate, of_models=True)
+    calls_in_all = count_expected_answers(debate, of_models=True, fewest=False)
     return compute_remaining(debate).calls + count_reserved_calls(debate) >= calls_in_all
 
 
@@ -362,10 +372,11 @@ def count_advice(debate: Debate, exchanges: int, *, of_models: bool = False) -> 
     return count_model_seats(debate, seats) if of_models else len(seats)
 
 
-def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
+def count_expected_answers(debate: Debate, *, of_models: bool = False, fewest: bool = True) -> int:
     """Number of answers of the whole debate, if none fails and the talk does not end early.
 
-    `of_models`: only those that are calls. Where the speakers are chosen, the debaters speak equally often.
+    `of_models`: only those that are calls. `fewest`: with judges whom the first readings leave no doubt. Where the
+    speakers are chosen, the debaters speak equally often.
     """
     setup = debate.setup
     if setup.answering:
@@ -380,7 +391,8 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     message_answers = 0 if debate.max_turns else speakers * messages
     later_phases = (phase for phase in setup.phases if not phase.is_talk)
     deciding_answers = sum(
-        count(*list_phase_answers(setup, phase)) * (passes[phase.name] if phase.wants == "ballot" else 1)
+        count(*list_phase_answers(setup, phase, fewest=fewest))
+        * (passes[phase.name] if phase.wants == "ballot" else 1)
         for phase in later_phases
     )
     openings = count(MODERATOR) if setup.moderator and setup.moderator.opens else 0

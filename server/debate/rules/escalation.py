@@ -37,6 +37,7 @@ from server.debate.state.labels import find_first_side, label_debaters
 from server.debate.state.seats import find_models, find_own_models
 from server.debate.verdicts.rules import count_panel
 from server.debate.votes.panel import compute_judge_vote, list_mirrored_names
+from server.debate.votes.rereading import ORDERS
 from server.debate.votes.voters import verdict_source
 
 OPEN_OUTCOMES: tuple[Outcome, ...] = ("contested", "undecided")
@@ -255,14 +256,14 @@ def find_escalation_problem(debate: Debate, event: EscalationEvent) -> str:
 def are_readings_possible(debate: Debate, event: MirrorHeld) -> bool:
     opening, names = debate.mirror_opened, {*debate.names, ""}
     keys = [(reading.judge, reading.number) for reading in event.readings]
-    most_readings = 2 if debate.setup.judges.both_orders else 1
+    numbers = ORDERS if debate.setup.judges.both_orders else ORDERS[:1]
     return (
         opening is not None
         and opening.debate_id == event.debate_id
         and len(set(keys)) == len(keys)
         and all(
             reading.judge in judge_seats(debate.setup)
-            and reading.number <= most_readings
+            and reading.number in numbers
             and reading.winner in names
             and reading.first in debate.names
             and not (reading.winner and reading.for_synthesis)

@@ -70,10 +70,11 @@ def find_quorum_shortfall(debate: Debate) -> str:
     complete = all if phase.is_judgment else any
     answer_count, possible_count = 0, 0
     for seat_slots in slots_by_seat.values():
-        answer_count += complete(slot.key in debate.answered_slots for slot in seat_slots)
-        possible_count += complete(
+        is_possible = complete(
             slot.key in debate.answered_slots or is_open(debate, slot) for slot in seat_slots
         )
+        possible_count += is_possible
+        answer_count += is_possible and any(slot.key in debate.answered_slots for slot in seat_slots)
     if possible_count >= quorum:
         return ""
     failures = unify_details(debate, debate.round_failures)

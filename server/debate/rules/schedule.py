@@ -11,7 +11,7 @@ speakers, the slots follow from that choice, which is an event of the debate.
     handoff      [one speaker], who chooses the next round's
     messages     [A, B and C each send a message] [each addressee answers]; beside turns: [their answers] after them
     ballots      [A B C], or an audience [voter 1, voter 2 …]
-    judges       [judge 1, judge 2 … each in one order or in both]
+    judges       [judge 1, judge 2 …], and where that leaves a doubt [all again, turned]; one alone reads twice at once
     synthesizer  [synthesizer]
     advice       [all advisors], [all reviewers, each as often as it reads], [those who differ], [writer], [checker]
     baseline     [A B C, and again, until the tokens of the debate are spent]
@@ -22,7 +22,7 @@ Private ballots (`waves`) come before the first turns, after the turns of a roun
 After the turns of a round follow [the officers] and [closing moderator], where the debate has them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -42,7 +42,6 @@ from server.debate.ballots.waves import (
 from server.debate.facts.answers import MESSAGE_SLOT, Usage
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.events import Balloted, Failed, RoundOpened, Spoke, Task
-from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
     FRAMER,
@@ -55,6 +54,8 @@ from server.debate.facts.setup.seats import (
 from server.debate.state.debate import Debate, RoundPlan, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model, find_own_models, phase_seats
+from server.debate.votes.panel import list_wanted_readings
+from server.debate.votes.rereading import list_first_readings
 from server.debate.votes.voters import verdict_source
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
@@ -110,7 +111,8 @@ def build_deciding_groups(debate: Debate, phase: Phase) -> SlotGroups:
     """Whoever votes, judges or writes the result, and whoever is asked in private at the same time."""
     private = tuple(Slot(name, LATER_BALLOT, "ballot") for name in list_later_voters(debate))
     if phase.is_judgment:
-        return ((*judge_slots(debate.setup), *private),)
+        first, second = build_judge_groups(debate)
+        return ((*first, *private), second) if second else ((*first, *private),)
     if phase.participants == "synthesizer":
         return ((Slot(SYNTHESIZER, 0, "deliverable"), *private),)
     if phase.is_private:
@@ -141,9 +143,21 @@ def count_turns(debate: Debate) -> int:
     return debate.max_turns or debate.max_rounds * seats
 
 
-def judge_slots(setup: Opened) -> tuple[Slot, ...]:
-    numbers = (1, 2) if setup.judges.both_orders else (1,)
-    return tuple(Slot(judge, number, "judgment") for number in numbers for judge in judge_seats(setup))
+def build_judge_groups(debate: Debate) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
+    """(the first readings, those that are asked for where the first ones leave a doubt)."""
+    setup = debate.setup
+    judges, both_orders = judge_seats(setup), setup.judges.both_orders
+    first = list_judge_slots(list_first_readings(judges, both_orders=both_orders))
+    if any(is_open(debate, slot) for slot in first):
+        return first, ()
+    wanted = list_wanted_readings(debate)
+    return first, tuple(
+        slot for slot in list_judge_slots({judge: wanted[judge] for judge in judges}) if slot not in first
+    )
+
+
+def list_judge_slots(readings: Mapping[str, Sequence[int]]) -> tuple[Slot, ...]:
+    return tuple(Slot(judge, number, "judgment") for judge, numbers in readings.items() for number in numbers)
 
 
 def build_message_groups(debate: Debate) -> SlotGroups:

@@ -34,6 +34,7 @@ from server.debate.votes.panel import (
     compute_ballot_vote,
     compute_judge_vote,
     list_judges,
+    list_readings_of,
     list_seats,
 )
 from server.debate.votes.readings import (
@@ -190,9 +191,8 @@ def find_verdict_reading(debate: Debate, count: Count, votes: tuple[Vote, ...]) 
     """The first reading of the first judge who voted for the side ahead; None where nobody did."""
     winner = "" if count.ahead == SYNTHESIS else count.ahead
     own = judge_seats(debate.setup)
-    judge = next((v.judge for v in votes if v.judge in own and not v.abstains and v.winner == winner), None)
-    readings = (judged for judged in debate.judgments if judged.seat == judge)
-    return min(readings, key=lambda judged: judged.slot_index, default=None)
+    judge = next((v.judge for v in votes if v.judge in own and not v.abstains and v.winner == winner), "")
+    return list_readings_of(debate, judge)[0] if judge else None
 
 
 def format_tally(debate: Debate, votes: tuple[Vote, ...]) -> str:

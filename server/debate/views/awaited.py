@@ -11,7 +11,8 @@ from server.debate.machine.decide import status
 from server.debate.machine.render import render_parts
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.seats.registry import name_task
-from server.debate.state.debate import Debate
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.votes.rereading import list_first_readings
 
 MOST_POSITIONS = 4
 """How many positions the example of a ballot names."""
@@ -27,7 +28,7 @@ class AwaitedTurn(BaseModel):
 
     speaker: str
     task: str
-    reading: Annotated[str, Field(description="Of a judge who reads twice: 1 of 2, then 2 of 2")] = ""
+    reading: Annotated[str, Field(description="Of a judge: 1 of 2, then 2 of 2; 1 if it may be all")] = ""
     prompt: Annotated[str, Field(description="Of the turn that is to be written next")] = ""
 
 
@@ -48,16 +49,25 @@ def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
     turns = []
     for call in list_written_calls(debate) if status(debate) == "waiting" else ():
         record, instruction = render_parts(debate, call)
-        reads_twice = call.task == "judgment" and debate.setup.judges.both_orders
         turns.append(
             AwaitedTurn(
                 speaker=call.seat,
                 task=name_task(call),
-                reading=f"{call.reading} of 2" if reads_twice else "",
+                reading=name_reading(debate, call),
                 prompt=f"{record}\n\n{TURN_HEADING}\n{instruction}",
             )
         )
     return turns
+
+
+def name_reading(debate: Debate, call: Call) -> str:
+    """Which reading of a judge it is: "1 of 2", "2 of 2"; "1" where it may be the only one."""
+    if call.task != "judgment" or not debate.setup.judges.both_orders:
+        return ""
+    at_first = list_first_readings(judge_seats(debate.setup), both_orders=True)[call.seat]
+    if len(at_first) > 1:
+        return f"{call.reading} of 2"
+    return "1" if call.reading in at_first else "2 of 2"
 
 
 def describe_awaited_text(debate: Debate) -> str:

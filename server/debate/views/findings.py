@@ -8,14 +8,14 @@ from server.debate.answer.lines import UNMEASURED, AnswerLines, Finding
 from server.debate.facts.advice import Sourced
 from server.debate.facts.events import Concluded, Judged, Outcome
 from server.debate.facts.text import format_count
-from server.debate.state.debate import Debate
+from server.debate.state.debate import Debate, judge_seats
 from server.debate.verdicts.rules import count_panel, find_unmoved_side
 from server.debate.views.names import name_debate
 from server.debate.views.state import describe_costs
 from server.debate.views.visibility import shows_beliefs, shows_seat
 from server.debate.votes.counting import Seat
 from server.debate.votes.families import family
-from server.debate.votes.panel import list_seats
+from server.debate.votes.panel import list_readings_of, list_seats
 from server.debate.votes.voters import verdict_source
 from server.debate.votes.voting import SYNTHESIS
 
@@ -26,7 +26,13 @@ MOST_CORRECTED, MOST_MISSED = 3, 2
 def visible_judgments(debate: Debate) -> list[Judged]:
     """The judgments, first readings first, in an order that does not depend on arrival."""
     judgments = [found for found in name_debate(debate).judgments if shows_seat(debate, found.seat)]
-    return sorted(judgments, key=lambda found: (found.slot_index, found.seat))
+    seats = judge_seats(debate.setup)
+    return sorted(judgments, key=lambda found: (is_second(debate, found), seats.index(found.seat)))
+
+
+def is_second(debate: Debate, found: Judged) -> bool:
+    """Whether its judge had read the debate before."""
+    return list_readings_of(debate, found.seat)[0].slot_index != found.slot_index
 
 
 def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
@@ -163,9 +169,10 @@ def list_findings(debate: Debate, conclusion: Concluded, ahead: str) -> list[Fin
     for one in visible_judgments(debate):
         text = one.recommendation or one.verdict
         side = sides.get(one.seat, "")
-        if side and one.slot_index > 1:
+        if side and is_second(debate, one):
             continue  # it says the same twice
-        where = "" if side or not debate.setup.judges.both_orders else f" in reading {one.slot_index}"
+        is_one_of_two = not side and len(list_readings_of(debate, one.seat)) > 1
+        where = f" in its {'second' if is_second(debate, one) else 'first'} reading" if is_one_of_two else ""
         own = one.winner or (SYNTHESIS if one.recommendation else "")
         findings.append(Finding(seat=one.seat, side=side, stand=f"{describe_stand(own)}{where}", text=text))
     if shows_beliefs(debate) and not debate.judgments:

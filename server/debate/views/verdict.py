@@ -37,7 +37,7 @@ from server.debate.views.answer import (
     format_headline,
     list_answer_cautions,
 )
-from server.debate.views.findings import build_finding_lines, visible_judgments
+from server.debate.views.findings import build_finding_lines, is_second, visible_judgments
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
     describe_costs,
@@ -384,7 +384,7 @@ def list_dissent(debate: Debate, conclusion: Concluded) -> list[str]:
     readings = [
         reading
         for reading in visible_judgments(debate)
-        if reading.slot_index == 1 and reading.seat in dissenters
+        if reading.seat in dissenters and not is_second(debate, reading)
     ]
     return [f"{reading.seat}: {reading.verdict}" for reading in readings]
 

@@ -16,6 +16,7 @@ from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model, phase_seats
 from server.debate.votes.consensus import classify_share, describe_rule
 from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
+from server.debate.votes.rereading import list_readings
 from server.debate.votes.voters import verdict_source
 from server.debate.votes.voting import (
     SYNTHESIS,
@@ -126,12 +127,31 @@ def find_ledger(debate: Debate) -> LedgerExtract | None:
     return debate.setup.ledger if are_judges else None
 
 
+@once
+def list_wanted_readings(debate: Debate) -> dict[str, tuple[int, ...]]:
+    """The readings that each judge is asked for, those of the mirror included, once the first ones are over."""
+    judges, both_orders = list_judges(debate), debate.setup.judges.both_orders
+    own = judge_seats(debate.setup)
+    panels = filter(None, (own, judges[len(own) :]))
+    return {
+        judge: numbers
+        for panel in panels
+        for judge, numbers in list_readings(panel, list_judgments(debate), both_orders=both_orders).items()
+    }
+
+
+def list_readings_of(debate: Debate, judge: str) -> list[Judged]:
+    """The readings of a judge, the first one first."""
+    readings = [judgment for judgment in list_judgments(debate) if judgment.seat == judge]
+    first = list_wanted_readings(debate)[judge][:1]
+    return sorted(readings, key=lambda judgment: judgment.slot_index not in first)
+
+
 def has_answered(debate: Debate, voter: str) -> bool:
     """Whether a voter gave every reading that was asked for, or its last ballot."""
     if verdict_source(debate.setup) != "judges":
         return any(ballot.seat == voter for ballot in debate.last_ballots)
-    readings = 2 if debate.setup.judges.both_orders else 1
-    return sum(judgment.seat == voter for judgment in list_judgments(debate)) == readings
+    return len(list_readings_of(debate, voter)) >= len(list_wanted_readings(debate)[voter])
 
 
 def find_voter_model(debate: Debate, voter: str) -> str:
@@ -142,15 +162,14 @@ def find_voter_model(debate: Debate, voter: str) -> str:
 
 def compute_judge_vote(debate: Debate, judge: str) -> Vote:
     """The vote of a judge from all its readings."""
-    readings = [judgment for judgment in list_judgments(debate) if judgment.seat == judge]
-    expected_count = 2 if debate.setup.judges.both_orders else 1
+    readings = list_readings_of(debate, judge)
     winners = {judgment.winner for judgment in readings}
     abstains = ""
     if not readings:
         abstains = "gave no usable answer"
     elif not all(judgment.informative for judgment in readings):
         abstains = "is too small a model to judge"
-    elif len(readings) < expected_count:
+    elif len(readings) < len(list_wanted_readings(debate)[judge]):
         abstains = "answered in one of the two orders only"
     elif len(winners) > 1:
         abstains = LOST_ORDER
@@ -259,8 +278,8 @@ def find_silence(debate: Debate, vote: Vote, answers: Sequence[Judged | Balloted
         return "inconsistent"
     if answers and not all(answer.informative for answer in answers):
         return "unreadable"
-    readings = 2 if debate.judgments and debate.setup.judges.both_orders else 1
-    if len(answers) == readings:
+    readings = len(list_wanted_readings(debate)[vote.judge]) if debate.judgments else 1
+    if len(answers) >= readings:
         return "abstained"
     causes = [failure.cause for failure in debate.failures if failure.seat == vote.judge]
     return "unreadable" if causes[-1:] == ["unreadable"] else "missing"

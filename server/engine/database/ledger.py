@@ -204,9 +204,10 @@ def build_row(judgment: Judgment) -> LedgerRow:
         body={
             "gold": judgment.gold,
             "family": judgment.family,
+            "was_turned": judgment.was_turned,
             "readings": [dump_reading(reading) for reading in judgment.readings],
         },
-        asked=int(is_judged and judgment.is_asked_twice),
+        asked=int(is_judged and judgment.is_turned),
         consistent=int(is_judged and judgment.is_consistent),
         right=int(is_judged and judgment.is_right),
         percent=round(100 * beliefs[likeliest]) if beliefs else None,
@@ -235,5 +236,14 @@ def parse_row(row: LedgerRow) -> Judgment:
     item = row.item
     if row.stream:
         item = f"{ITEM_NAMES[row.item]} {row.stream}"
-    body, topics = row.body, tuple(row.topics)
-    return Judgment(item, row.judge, body["gold"], readings, body["family"], topics, cast("Role", row.role))
+    body = row.body
+    return Judgment(
+        item,
+        row.judge,
+        body["gold"],
+        readings,
+        body["family"],
+        tuple(row.topics),
+        cast("Role", row.role),
+        was_turned=body["was_turned"],
+    )

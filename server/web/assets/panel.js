@@ -1,4 +1,4 @@
-// How sure the finding is: each judge's two readings, and the private votes over the rounds.
+// How sure the finding is: each judge's readings, and the private votes over the rounds.
 
 const MOST_COLUMNS = 4;
 
@@ -16,8 +16,8 @@ function Judges({ debate }) {
   const seats = unique(debate.readings.map((entry) => entry.body.seat)).sort(compareSeats);
   const isWide = debate.names.length <= MOST_COLUMNS;
   const why =
-    "Each judge reads the record twice, the second time with positions, labels and order turned. A bar is a margin, " +
-    "from 0 to 3. Hatched: another finding when the order changed, so that it does not count.";
+    "Positions, labels and order are turned between judges, and for all again where that leaves a doubt; one alone reads " +
+    "twice. A bar is a margin, from 0 to 3. Hatched: another finding when the order changed, so that it does not count.";
   return html`<section class="card panel" aria-labelledby="judges-title">
     <h2 id="judges-title">Did the judges hold to it?</h2>
     <p class="why">${why}</p>
@@ -29,7 +29,7 @@ function Judges({ debate }) {
           ? debate.names.map((name) => html`<th scope="col">
             <${Badge} debate=${debate} name=${name} /><span class="hidden">${plain(name)}</span>
           </th>`)
-          : html`<th scope="col">first reading</th><th scope="col">second</th>`}
+          : html`<th scope="col">as recorded</th><th scope="col">turned</th>`}
       </tr></thead>
       <tbody>${seats.map((seat) => html`<${JudgeRow} key=${seat} debate=${debate} seat=${seat} isWide=${isWide} />`)}</tbody>
     </table>

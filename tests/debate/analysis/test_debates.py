@@ -89,8 +89,8 @@ def test_a_judge_that_did_not_answer_twice_counts_as_unsure() -> None:
     answers: dict[tuple[str, int], Any] = {
         ("judge 1", 1): find("A", 90),
         ("judge 1", 2): find("A", 90),
-        ("judge 2", 1): find("A", 90),
-        ("judge 2", 2): ProviderFailure("refused"),
+        ("judge 2", 2): find("B", 90),
+        ("judge 2", 1): ProviderFailure("refused"),
     }
     debate = simulate(judged_setup(), judge_script(answers)).play().debate
     assert debate.verdict is not None
@@ -98,7 +98,7 @@ def test_a_judge_that_did_not_answer_twice_counts_as_unsure() -> None:
     assert pooled.judges == 1
     assert pooled.beliefs[debate.names[0]] == pytest.approx(0.7)
     settled = apply(debate, OutcomeRecorded(truth=debate.names[0]))
-    assert [one.is_asked_twice for one in list_debate_judgments(settled)] == [True, False]
+    assert [one.is_turned for one in list_debate_judgments(settled)] == [True, False]
 
 
 def test_a_proven_judge_decides_alone_and_a_bad_one_does_not_count() -> None:

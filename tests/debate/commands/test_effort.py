@@ -12,6 +12,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.records.setup import check_opened
+from server.debate.rules.budget import estimate_next_call
 from server.debate.state.debate import Debate
 from server.debate.views.progress import estimate_line
 from tests.support.simulation import ARGUED_FORMATS, simulate, task_script
@@ -108,7 +109,8 @@ def test_every_level_of_every_format_is_held_as_estimated(name: str, level: str)
     found = estimate(at.debate)
     at.play()
     assert at.status == "concluded"
-    assert len(at.debate.judgments) == 2 * len(setup.judges.models) * (name != "oxford")
+    judges = len(setup.judges.models)
+    assert len(at.debate.judgments) == (judges + (judges == 1)) * (name != "oxford")
     asked = [call for call, _ in at.calls_made if call.slot_index < 200]  # without the baseline
     planned = estimate(Debate(setup.model_copy(update={"phases": drop_baseline(setup)}))).calls
     assert len(asked) == planned <= found.calls
@@ -121,12 +123,12 @@ def drop_baseline(setup: Opened) -> tuple[Any, ...]:
 def test_the_estimate_names_calls_time_and_money_of_all_three() -> None:
     setup = plan(FIVE)
     told = estimate_line(Debate(setup))
-    assert told.startswith("Estimate: 14 calls, 9 to 60 s, ")
+    assert told.startswith("Estimate: 11 to 14 calls, 9 to 80 s, ")
     assert "quick 6 calls, 9 to 60 s, $" in told
     assert "assured " in told
     levels = estimate_levels(setup)
     assert levels["quick"] == estimate(Debate(plan(FIVE, "quick")))
-    assert levels["quick"].calls < 14 < levels["assured"].calls
+    assert levels["quick"].calls < 11 < levels["assured"].calls
     assert estimate_levels(setup.model_copy(update={"effort": None})) == {}
 
 
@@ -185,11 +187,13 @@ def test_turns_that_prompts_quote_are_estimated_where_they_are_quoted(level: str
     at = simulate(setup, task_script({}))
     found = estimate(at.debate)
     at.play()
-    turns = {"quick": (2 * 0 + 2 * 2, 2 * 4), "standard": (4, 4 * 4 + 2 * 4), "assured": (4, 2 * 2 + 6 * 4)}
-    quoted = sum(turns[level])
+    turns = {"quick": (2 * 0 + 2 * 2, 2 * 4), "standard": (4, 2 * 4 + 2 * 4), "assured": (4, 2 * 2 + 4 * 4)}
+    quoted, again = sum(turns[level]), 0 if level == "quick" else 2
+    prompt_tokens, _ = estimate_next_call(Debate(setup))
     low, high = found.input_tokens
-    assert high - low == quoted * 300
+    assert high - low == quoted * 300 + again * (prompt_tokens + 4 * 400)
     assert len(at.calls_made) == found.calls
+    assert found.most_calls == (found.calls + again if again else 0)
 
 
 def test_less_effort_is_chosen_where_the_limits_do_not_pay_for_it_and_that_is_told() -> None:

@@ -268,7 +268,7 @@ class TestRetractions:
         at.intervene("retract", to="Opponent", round=1)
         at.add_events(late)
         assert (at.debate.judgments, len(at.debate.superseded), len(at.debate.usage)) == ((), 2, 6)
-        assert [call.seat for call in at.pending_calls()] == ["judge 1", "judge 2"] * 2
+        assert [call.seat for call in at.pending_calls()] == ["judge 1", "judge 2"]
         assert at.play().status == "concluded"
 
     def test_what_was_not_said_cannot_be_retracted(self) -> None:

@@ -203,11 +203,12 @@ def test_no_events_are_no_debate() -> None:
 @pytest.mark.parametrize(
     ("judges", "expected"),
     [
-        ({"count": 2}, [("judge 1", 1), ("judge 2", 1), ("judge 1", 2), ("judge 2", 2)]),
+        ({"count": 3}, [("judge 1", 1), ("judge 2", 2), ("judge 3", 1)]),
+        ({"count": 1}, [("judge 1", 1), ("judge 1", 2)]),
         ({"both_orders": False}, [("judge 1", 1)]),
     ],
 )
-def test_every_judge_is_asked_for_the_first_reading_before_a_second(
+def test_several_judges_are_asked_for_one_reading_each_at_first_and_one_alone_for_both(
     judges: dict[str, int], expected: list[tuple[str, int]]
 ) -> None:
     at = simulation.simulate(simulation.build_setup(options={"judges": judges})).play_to_round(3)

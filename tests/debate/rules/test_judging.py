@@ -78,9 +78,10 @@ class TestVotes:
 
     def test_a_judge_who_answers_in_one_order_only_abstains(self) -> None:
         lost = ProviderFailure("timeout")
-        for readings in ((render_finding("A1"), lost), (lost, render_finding("A1"))):
-            found = judged(readings, twice("A1"))
-            assert found.votes[0].abstains == "answered in one of the two orders only"
+        found = judged((render_finding("A1"), lost), twice("B1"))
+        assert found.votes[0].abstains == "answered in one of the two orders only"
+        alone = hold((lost, render_finding("A1")))
+        assert alone.status == "paused"
 
     def test_a_judge_who_is_asked_once_needs_to_answer_once(self) -> None:
         found = judged(twice("A1"), judges={"both_orders": False})
@@ -207,4 +208,4 @@ class TestWords:
             (render_finding("A1"), render_finding("B1")), (render_finding("A1"), ProviderFailure("timeout"))
         )
         assert found.reasoning == ""
-        assert found.verdict == (f"judge 1 {LOST_ORDER}; judge 2 answered in one of the two orders only.")
+        assert found.verdict == f"judge 1 {LOST_ORDER}; judge 2 gave no usable answer."

@@ -254,7 +254,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
         "## Round 2: rebuttal",
         *talk[1],
         "## Round 3: verdict",
-        *["### judge"] * 4,
+        *["### judge"] * 2,
         "## Verdict: Leaning (",
     ]
     found = [line for line in transcript(at).splitlines() if poses(line)]

@@ -66,36 +66,39 @@ class Estimate:
 def estimate(debate: Debate) -> Estimate:
     """Estimate from rounds and seats: answers of 100 to 400 tokens in 3 to 20 seconds, and prompts that quote them.
 
-    A baseline costs as much again. So does a mirror that is held in any case; it has no baseline.
+    At least where the first readings of judges leave no doubt, at most where all read again. A baseline costs as much
+    again. So does a mirror that is held in any case; it has no baseline.
     """
     if debate.setup.answering:
         return estimate_advice(debate)
-    calls = count_expected_answers(debate, of_models=True)
-    caller_turns = count_expected_answers(debate) - calls
-    counts = [(count_model_seats(debate, wave.seats), wave.quoted) for wave in plan_waves(debate)]
-    steps, quoted = sum(count > 0 for count, _ in counts), sum(count * turns for count, turns in counts)
     prompt_tokens, _ = estimate_next_call(Debate(debate.setup))
-    material_tokens = calls * prompt_tokens + count_section_tokens(debate.setup, prompt_tokens)
-    low, high = ((material_tokens + quoted * answer, calls * answer) for answer in ANSWER_TOKENS)
+    section_tokens = count_section_tokens(debate.setup, prompt_tokens)
     has_mirror = debate.setup.mirror == "on"
     has_baseline = any(phase.is_baseline for phase in debate.setup.phases)
-    samples = min(sum(low) // (prompt_tokens + ANSWER_TOKENS[0]), MOST_SAMPLES) if has_baseline else 0
-    calls, steps = (
-        (1 + has_mirror) * calls + samples,
-        (1 + has_mirror) * steps + BASELINE_STEPS * has_baseline,
-    )
     times = 1 + has_mirror + has_baseline
-    low, high = ((times * read_tokens, times * written_tokens) for read_tokens, written_tokens in (low, high))
-    costs = (estimate_cost(debate, low), estimate_cost(debate, high))
+    calls, steps, tokens = [], [], []
+    for fewest, answer in zip((True, False), ANSWER_TOKENS, strict=True):
+        number = count_expected_answers(debate, of_models=True, fewest=fewest)
+        waves = plan_waves(debate, fewest=fewest)
+        counts = [(count_model_seats(debate, wave.seats), wave.quoted) for wave in waves]
+        quoted = sum(count * turns for count, turns in counts)
+        calls.append((1 + has_mirror) * number)
+        steps.append((1 + has_mirror) * sum(count > 0 for count, _ in counts) + BASELINE_STEPS * has_baseline)
+        read_tokens = number * prompt_tokens + section_tokens + quoted * answer
+        tokens.append((times * read_tokens, times * number * answer))
+    low, high = tokens
+    samples = sum(low) // times // (prompt_tokens + ANSWER_TOKENS[0]) if has_baseline else 0
+    samples = min(samples, MOST_SAMPLES)
     fastest, slowest = ANSWER_SECONDS
     return Estimate(
-        calls,
-        caller_turns,
-        (steps * fastest, steps * slowest),
+        calls[0] + samples,
+        count_expected_answers(debate) - count_expected_answers(debate, of_models=True),
+        (steps[0] * fastest, steps[1] * slowest),
         (low[0], high[0]),
         (low[1], high[1]),
-        costs,
+        (estimate_cost(debate, low), estimate_cost(debate, high)),
         may_double=debate.setup.mirror == "if_contested",
+        most_calls=calls[1] + samples if calls[1] > calls[0] else 0,
     )
 
 
@@ -195,8 +198,11 @@ def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]
     return [*(wave for task in wanted for wave in waves[task]), *synthesis]
 
 
-def plan_waves(debate: Debate) -> list[Wave]:
-    """The waves of the whole debate, in order, if the talk does not end early; without a baseline."""
+def plan_waves(debate: Debate, *, fewest: bool = False) -> list[Wave]:
+    """The waves of the whole debate, in order, if the talk does not end early; without a baseline.
+
+    `fewest`: without second readings of several judges.
+    """
     setup, names = debate.setup, debate.names
     if setup.answering:
         return plan_advice_waves(debate, is_longest=True)
@@ -220,10 +226,13 @@ def plan_waves(debate: Debate) -> list[Wave]:
     joining = names if joins_final_wave(setup) else ()
     for index, phase in enumerate(setup.phases):
         if not (phase.is_talk or phase.is_baseline):
-            seats = (*list_phase_answers(setup, phase), *(joining if index > talk[-1] else ()))
+            at_once = list_phase_answers(setup, phase, fewest=True)
+            seats = (*at_once, *(joining if index > talk[-1] else ()))
             joining = () if index > talk[-1] else joining
             times = count_passes(setup.phases, phase) if phase.is_vote else 1
             waves += [Wave(seats, turns if index > talk[0] else 0)] * times
+            again = () if fewest else list_phase_answers(setup, phase)[len(at_once) :]
+            waves += [Wave(tuple(again), turns)] if again else []
     return waves
 
 

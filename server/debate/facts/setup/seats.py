@@ -69,7 +69,7 @@ class Framing(Fact):
 
 
 class JudgePanel(Fact):
-    """The judges: one seat for each model. Each reads the debate once or in both orders."""
+    """The judges: one seat for each model. `both_orders`: order and labels are turned, for one or between several."""
 
     models: tuple[str, ...]
     both_orders: bool = True
