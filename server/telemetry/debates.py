@@ -1,8 +1,7 @@
 """Debates: a root span for each stretch that a process runs one, spans of its rounds, and their requests below them.
 
-A stretch outlives the request that began it, whose span it is linked to. The first one of a debate has ids that
-follow from the debate's own id: whatever process goes on with the debate later links to it, even if the first was
-killed and its span never sent. Those of its children that were sent have the same trace.
+A stretch outlives the request that began it, whose span it is linked to. All stretches of a debate, and all spans
+below them, have its id.
 """
 
 from collections.abc import Iterator
@@ -16,9 +15,7 @@ from opentelemetry.context import Context, attach, detach
 from opentelemetry.trace import (
     Link,
     Span,
-    SpanContext,
     StatusCode,
-    TraceFlags,
     Tracer,
     get_current_span,
     set_span_in_context,
@@ -26,7 +23,6 @@ from opentelemetry.trace import (
 
 from server.debate.commands.setup.formats import FORMATS, PHASES
 from server.engine.database.snapshots import DebateSnapshot
-from server.engine.database.store import SYSTEM_ACTOR
 from server.engine.debates import DebateManager
 from server.engine.runner import Run
 from server.models import Attempt
@@ -35,13 +31,11 @@ from server.telemetry import OTHER
 from server.telemetry.attempts import AttemptWatch, Attributes, find_cause
 from server.telemetry.instruments import Instruments
 from server.telemetry.labels import build_seat_name
-from server.telemetry.root_ids import derive_ids, next_ids
 from storage.errors import StorageError
 from storage.outbox import Outbox
 
 NAME = "invoke_workflow debate"
 QUEUE_INTERVAL = 2.0  # seconds between looks at the queue of the hooks
-MAX_KNOWN = 10_000  # debates whose last stretch is remembered
 
 
 @dataclass(slots=True)
@@ -69,7 +63,6 @@ class DebateTracer:
     def __init__(self, tracer: Tracer, instruments: Instruments) -> None:
         self._tracer, self._instruments = tracer, instruments
         self._stretches: dict[str, Stretch] = {}  # by debate id
-        self._known: dict[str, int] = {}  # by debate id, how many entries it had after its last stretch here
 
     def attach(self, manager: DebateManager, outbox: Outbox | None) -> None:
         """Be told of the debates of a manager. `outbox`: where its hooks have their queue."""
@@ -88,10 +81,7 @@ class DebateTracer:
     def watch_run(self, run: Run) -> Iterator[None]:
         """Around all that this process does for a debate while it has its lease."""
         snapshot, start_time = run.snapshot, perf_counter()
-        is_first = snapshot.id not in self._known and not has_begun(snapshot)
-        if is_taken_over(snapshot, self._known.get(snapshot.id)):
-            self._instruments.takeovers.add(1)
-        span = self._start_root(snapshot, is_first=is_first)
+        span = self._start_root(snapshot)
         stretch = Stretch(snapshot, set_span_in_context(span))
         self._stretches[snapshot.id] = stretch
         self._instruments.running.add(1)
@@ -107,34 +97,21 @@ class DebateTracer:
             _stretch.reset(token)
             stretch.end_round()
             del self._stretches[snapshot.id]
-            self._remember(run.snapshot)
             self._instruments.running.add(-1)
             self._end_root(span, run.snapshot, error, perf_counter() - start_time)
 
-    def _start_root(self, snapshot: DebateSnapshot, *, is_first: bool) -> Span:
-        setup, ids = snapshot.debate.setup, derive_ids(snapshot.id)
+    def _start_root(self, snapshot: DebateSnapshot) -> Span:
         request_span = get_current_span().get_span_context()  # of the request in which the engine began this
-        spans = [request_span] if request_span.is_valid else []
-        if not is_first:
-            spans.append(SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
-        if setup.forked_from:
-            parent = derive_ids(setup.forked_from)
-            spans.append(SpanContext(*parent, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+        links = [Link(request_span)] if request_span.is_valid else []
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": "debate",
             "gen_ai.conversation.id": snapshot.id,
             "counterpoint.owner": redact_error(snapshot.owner),
-            "counterpoint.format": build_format_name(setup.format),
-            "counterpoint.continued": not is_first,
+            "counterpoint.format": build_format_name(snapshot.debate.setup.format),
+            "counterpoint.continued": has_begun(snapshot),
         }
-        token = next_ids.set(ids if is_first else None)
-        try:
-            return self._tracer.start_span(
-                NAME, Context(), attributes=attributes, links=[Link(span) for span in spans]
-            )
-        finally:
-            next_ids.reset(token)
+        return self._tracer.start_span(NAME, Context(), attributes=attributes, links=links)
 
     def _end_root(self, span: Span, snapshot: DebateSnapshot, error: str, seconds: float) -> None:
         debate = snapshot.debate
@@ -156,12 +133,6 @@ class DebateTracer:
         names = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "debate"}
         self._instruments.debate_seconds.record(seconds, {**names, **labels})
         span.end()
-
-    def _remember(self, snapshot: DebateSnapshot) -> None:
-        self._known.pop(snapshot.id, None)
-        self._known[snapshot.id] = len(snapshot.entries)
-        if len(self._known) > MAX_KNOWN:
-            del self._known[next(iter(self._known))]
 
     def note_commit(self, snapshot: DebateSnapshot) -> None:
         """Called with each new state of a debate: a round ends where the next begins."""
@@ -209,14 +180,3 @@ def has_begun(snapshot: DebateSnapshot) -> bool:
     inherited_rounds = snapshot.debate.setup.forked_at_round
     rounds = (getattr(entry.event, "round", 0) for entry in snapshot.entries[1:])
     return any(not inherited_rounds or number > inherited_rounds for number in rounds)
-
-
-def is_taken_over(snapshot: DebateSnapshot, entry_count: int | None) -> bool:
-    """Whether another process was in the middle of this debate: nobody has asked for its next step.
-
-    `entry_count`: how many entries it had when this process last ran it.
-    """
-    head = snapshot.entries[-1]
-    is_asked_for = head.actor != SYSTEM_ACTOR or head.event.kind == "resumed"
-    is_under_way = snapshot.is_unattended and has_begun(snapshot)
-    return is_under_way and not is_asked_for and entry_count != len(snapshot.entries)

@@ -21,7 +21,6 @@ class Instruments:
     debate_seconds: Histogram
     mcp_seconds: Histogram
     cost: Counter
-    takeovers: Counter
     running: UpDownCounter
     queue: "QueueGauge"
     models: ModelLabels = field(default_factory=ModelLabels)
@@ -69,9 +68,6 @@ def build_instruments(meter: Meter) -> Instruments:
             explicit_bucket_boundaries_advisory=MCP_BOUNDARIES,
         ),
         cost=meter.create_counter("counterpoint.cost", "USD", "What answers cost whose price is known."),
-        takeovers=meter.create_counter(
-            "counterpoint.lease.takeovers", "{debate}", "Debates that another process had left unfinished."
-        ),
         running=meter.create_up_down_counter(
             "counterpoint.debates.running", "{debate}", "Debates that this process runs now."
         ),

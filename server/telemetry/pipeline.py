@@ -21,7 +21,6 @@ from server.settings import package_version
 from server.telemetry.exporters import OWN_SCOPE, SafeSpanExporter, WatchedMetricExporter, silence_sdk
 from server.telemetry.instruments import build_instruments
 from server.telemetry.mcp_names import McpNames
-from server.telemetry.root_ids import RootIds
 
 if TYPE_CHECKING:
     from server.telemetry.mcp_requests import RequestMeter
@@ -67,7 +66,7 @@ def open_pipeline(
     ends: list[Callable[[], None]] = []
     tracer: Tracer = NoOpTracer()
     if "traces" in signals:
-        tracing = TracerProvider(resource=resource, shutdown_on_exit=False, id_generator=RootIds())
+        tracing = TracerProvider(resource=resource, shutdown_on_exit=False)
         tracing.add_span_processor(BatchSpanProcessor(SafeSpanExporter(known)))
         if isinstance(
             trace.get_tracer_provider(), trace.ProxyTracerProvider

@@ -80,7 +80,6 @@ OTHER_ERRORS = [
     ("debate --continue nosuchdebate", "counterpoint list"),
     ("show nosuchdebate", "counterpoint list"),
     (f"--db {sys.executable}/x.db list", "database"),
-    ("models test openai/gpt-4o", "openai/gpt-4o"),
 ]
 
 

@@ -137,7 +137,7 @@ def describe_copy(result: "CopyResult", target: str) -> str:
             "unfinished task",
             "of hooks left behind: a server on the old database finishes them.",
         ),
-        (result.stays_deleted, "debate", "deleted there before, and not written again."),
+        (result.stays_deleted, "debate", "deleted there before."),
     )
     return " ".join((written, *(f"{format_count(n, noun)} {words}" for n, noun, words in remarks if n)))
 

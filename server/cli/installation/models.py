@@ -1,7 +1,6 @@
 """`counterpoint models`: the models that can debate here."""
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -10,21 +9,14 @@ from pathlib import Path
 import anyio
 import click
 
-from server.cli.session import open_terminal
-from server.debate.facts.setup.limits import THINKING_TOKENS
 from server.debate.facts.text import clean_line
-from server.debate.views.state import format_output
-from server.models import Message, ModelError, Prompt, PromptSummary, Reply, Request
 from server.models.local import model as local
 from server.models.local import weights
 from server.models.model_servers import find_servers
 from server.models.providers import keys
-from server.models.providers.connections import Connections
-from server.models.registry import PROVIDERS, ModelRegistry, NoModelError, choose_default_models
+from server.models.registry import PROVIDERS, NoModelError, choose_default_models
 from server.models.windows import WindowTable
 from server.settings import PREFIX, Settings
-
-SENTENCE_TOKENS = 1_000  # of the answer to a test, at most
 
 
 def list_models_in_use(settings: Settings, environ: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -46,7 +38,7 @@ async def describe_windows(settings: Settings, names: Iterable[str]) -> dict[str
 
 @click.group()
 def models() -> None:
-    """The models that can debate here: list, install, test.
+    """The models that can debate here: list and install. `counterpoint doctor --ask` asks each.
 
     Example: counterpoint models list
     """
@@ -100,41 +92,3 @@ def install_weights(source: Path | None) -> None:
     weights.install(source, partial(click.echo, err=True))
     if find_spec("xllamacpp") is None:
         click.echo(f"Its runtime is still missing: {local.INSTALL_COMMAND}", err=True)
-
-
-async def ask(name: str, request: Request) -> Reply:
-    """The reply of a model. Raises ModelError."""
-    async with Connections() as connections:
-        return await ModelRegistry(connections=connections).get(name).reply(request)
-
-
-@models.command("test")
-@click.argument("name")
-@click.option("--timeout", type=click.IntRange(1, 3600), default=60, show_default=True, metavar="SECONDS")
-def test_model(name: str, timeout: int) -> None:
-    """Ask the model NAME one short question, which may cost a fraction of a cent.
-
-    Example: counterpoint models test openai/gpt-5.6-terra
-    """
-    question = Message("user", "Should meetings have an agenda? Answer in one sentence.")
-    summary = PromptSummary("argument", "Meetings should have an agenda.", 1, "for")
-    request = Request(
-        Prompt((question,), summary),
-        seat="test",
-        max_tokens=SENTENCE_TOKENS + THINKING_TOKENS,
-        timeout=timeout,
-        seed=1,
-        thinking_tokens=THINKING_TOKENS,
-    )
-    try:
-        reply = anyio.run(ask, name, request)
-    except ModelError as error:
-        raise click.ClickException(clean_line(error.detail)) from None
-    usage = reply.usage
-    price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
-    open_terminal().print_markdown(reply.text or "(empty reply)")
-    click.echo(
-        f"\n{usage.model}: {usage.milliseconds / 1000:.1f} s, {usage.input_tokens} tokens in, "
-        f"{format_output(usage)}, {price}"
-    )
-    sys.exit(not reply.text.strip())
