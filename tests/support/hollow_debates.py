@@ -35,13 +35,17 @@ def vote(call: Call, ballots: dict[tuple[str, int], Ballot], usual: Ballot) -> d
 def hold(
     ballots: dict[tuple[str, int], Ballot] | None = None,
     turns: dict[tuple[str, int], str] | None = None,
+    public: dict[tuple[str, int], str] | None = None,
     *,
     usual: Ballot = ("A", 60, None, "New."),
     seats: int = 3,
     settled: int = 0,
     **fields: Any,
 ) -> simulation.DebateSimulation:
-    """A panel of Ada (A), Bob (B) and Cleo (C), with ballots after every round, settled in a round if at all."""
+    """A panel of Ada (A), Bob (B) and Cleo (C), with ballots after every round, settled in a round if at all.
+
+    `public`: whose position a seat says it holds, by round; its own where nothing is given.
+    """
     options = {
         "ballots": "rounds",
         "challenges": "challenge",
@@ -61,9 +65,10 @@ def hold(
     script = simulation.task_script(
         {
             "ballot": lambda call: vote(call, ballots or {}, usual),
-            "argument": lambda call: (turns or {}).get(
-                (call.seat, call.round), f"[1] {call.seat} {call.round}."
-            ),
+            "argument": lambda call: {
+                "response": (turns or {}).get((call.seat, call.round), f"[1] {call.seat} {call.round}."),
+                "holds": (public or {}).get((call.seat, call.round), "ABCD"[NAMES.index(call.seat)]),
+            },
             "closing": close,
         }
     )
@@ -81,4 +86,7 @@ FLIPPED: dict[tuple[str, int], Ballot] = {
     for name, letter in zip(NAMES, "ABCD", strict=True)
     for n in range(6)
 }
-"""All come over to Ada after round 1, without a reason: three of the first four signals are raised."""
+"""In private all come over to Ada after round 1, without a reason; in public each holds on to its own position."""
+
+AGREED = {(name, number): "A" for name in NAMES for number in range(1, 6)}
+"""In public all hold the position of Ada."""

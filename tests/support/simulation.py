@@ -183,7 +183,7 @@ def use_labels(debate: Debate, call: Call, text: str) -> str:
         return text
     if not isinstance(data, dict):
         return text
-    for key in data.keys() & {"winner", "choice", "to"}:
+    for key in data.keys() & {"winner", "choice", "to", "holds"}:
         data[key] = translate(data[key])
     if isinstance(data.get("next_speakers"), list):
         data["next_speakers"] = [translate(name) for name in data["next_speakers"]]

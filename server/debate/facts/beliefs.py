@@ -183,20 +183,12 @@ class Converged(Fact):
     similarity: ShareText | Literal[""] = ""  # of the two positions that differ most, where it was measured
 
 
-SignalName = Literal[
-    "gap", "unexplained_flips", "nothing_new", "overlap", "unanswered_attacks", "lost_dissent", "dependence"
-]
-HollowPattern = Literal["quick_unanimity", "shallow_reasoning", "echo_chamber", "groupthink"]
+class Gap(Fact):
+    """What debaters hold in private against what they say they hold."""
 
-
-class Signal(Fact):
-    """A sign that agreement may be hollow."""
-
-    name: SignalName
-    raised: bool  # it is at its threshold or above
-    value: ShareText | Literal[""]  # "" where it is not computed
-    part: Count = 0  # what is counted, of the whole
-    whole: Count = 0
+    disbelief: ShareText  # in private, in the position that one holds in public; the mean
+    apart: Count  # debaters who choose another position in private
+    debaters: Count  # who said what they hold, and had a ballot
 
 
 class Effect(Fact):
@@ -213,7 +205,6 @@ class Alerted(Fact):
 
     kind: Literal["alerted"] = "alerted"
     round: Count
-    patterns: tuple[HollowPattern, ...]
-    signals: tuple[Signal, ...]
+    gap: Gap | None = None  # None where it is too small to mention
     challenged: bool = False  # the next round has a challenge to answer
     effect: Effect | None = None  # of the challenge of this round

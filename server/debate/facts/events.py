@@ -94,6 +94,10 @@ class PositionsFramed(Answer):
     assumption: str = ""  # what is taken for given where the question leaves it open
 
 
+NO_POSITION = "none"
+"""What a debater says it holds where that is none of the positions. No debater is called so."""
+
+
 class Spoke(Answer):
     """One contribution of a debater: an argument, a message, or the answer to a message."""
 
@@ -102,6 +106,7 @@ class Spoke(Answer):
     cut: bool = False  # the reply was longer than a turn may be, and was shortened
     act: Act = "argument"
     to: str = ""  # the addressee of a message or of its answer
+    holds: str = ""  # whose position it says it holds, in a panel; `NO_POSITION`; "" where it does not say
     hands_to: str = ""  # the next speaker, where speakers choose
     no_handoff: str = ""  # why the choice is not usable
     message: DirectMessage | None = None  # sent with it, where the phase allows that

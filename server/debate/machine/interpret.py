@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, assert_never
 from server.debate.facts.advice import Advised, Checked, Exchanged, Reported, Reviewed
 from server.debate.facts.answers import MessageAct, Usage
 from server.debate.facts.events import (
+    NO_POSITION,
     AnswerEvent,
     Balloted,
     Failed,
@@ -20,9 +21,10 @@ from server.debate.facts.events import (
 from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask
 from server.debate.facts.text import clean
 from server.debate.machine.advice import parse_advice
-from server.debate.prompts.tail import hands_over, other_labels
+from server.debate.prompts.tail import hands_over, other_labels, says_position
 from server.debate.replies.ballots import parse_ballot
 from server.debate.replies.extract import (
+    NOTHING,
     Reply,
     begins_with_object,
     build_failure,
@@ -32,10 +34,11 @@ from server.debate.replies.extract import (
     drop_thoughts,
     find_debaters,
     find_json,
+    normalize_name,
     parse_text,
 )
 from server.debate.replies.handoffs import parse_handoff
-from server.debate.replies.lenient import LenientModel, RequiredText
+from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
 from server.debate.replies.messages import take_message
 from server.debate.replies.votes import parse_judgment
 from server.debate.rules.calls import Call
@@ -119,10 +122,30 @@ def find_form(call: Call) -> Form:
 def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
     hands = hands_over(debate, call)
     text, to, why = parse_handoff(debate, call, text, reply) if hands else (text, "", "")
+    text, holds = read_panel_turn(debate, text) if says_position(debate, call) else (text, "")
     text, contests = take_contests(debate, call.seat, text)
     text, message = take_message(debate, call.seat, text)
-    fields = {"hands_to": to, "no_handoff": why, "contests": contests, "message": message}
+    fields = {"hands_to": to, "no_handoff": why, "contests": contests, "message": message, "holds": holds}
     return parse_text(text, reply) | fields
+
+
+class PanelTurn(LenientModel):
+    response: str
+    holds: OptionalText = ""
+
+
+def read_panel_turn(debate: Debate, text: str) -> tuple[str, str]:
+    """(the turn, whose position its debater says it holds). A turn in prose says nothing of that."""
+    try:
+        turn = PanelTurn.model_validate(find_json(text, ("response",)))
+    except ValueError:
+        if begins_with_object(text):
+            raise
+        return text, ""
+    holders = find_debaters(debate, turn.holds)
+    if not holders and normalize_name(turn.holds) in NOTHING:
+        return clean(turn.response), NO_POSITION
+    return clean(turn.response), holders.pop() if len(holders) == 1 else ""
 
 
 def parse_direct_message(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from server.debate.prompts.tail import (
     other_labels,
     render_handoff_problems,
     render_question_line,
+    says_position,
 )
 from server.debate.prompts.transcript import (
     describe_record,
@@ -168,6 +169,8 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
                 yield replies.handoff_instruction(
                     other_labels(debate, call.seat), by_function=offers_handoff(debate, call)
                 )
+            elif says_position(debate, call):
+                yield replies.json_instruction("panel")
         case "answer" | "measurement" | "advice" | "review" | "exchange" | "report" | "check":
             return  # prose, no prompt at all, and in prompts of their own
         case "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
@@ -231,6 +234,8 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
         case "argument":
             if hands_over(debate, call):
                 schema = replies.handoff_schema(other_labels(debate, call.seat))
+            elif says_position(debate, call):
+                schema = replies.panel_schema(debate.setup.labels)
         case "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
             duty = find_duty(call)
             schema = duty.build_schema(debate)

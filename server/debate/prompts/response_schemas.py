@@ -14,9 +14,12 @@ from server.debate.prompts.tool_schemas import Function, build_function
 MAX_CITED = 12
 """Points that a judge names."""
 
+MAX_RESPONSE = 2000
+"""Characters of a turn that is part of an object."""
+
 CRITERIA = ("support", "response", "relevance", "consequences")
 
-JsonTask = Literal["judgment", "ballot", "message", "argument"]
+JsonTask = Literal["judgment", "ballot", "message", "argument", "panel"]
 RESPONSE_TEMPLATES: dict[JsonTask, str] = {
     "judgment": '{{"reasoning": "what decided it", "criteria": {{"support": "the better label, or even", '
     '"response": …, "relevance": …, "consequences": …}}, "corrected": "an error that all sides share, '
@@ -30,6 +33,7 @@ RESPONSE_TEMPLATES: dict[JsonTask, str] = {
     '"would_check": "the one fact that you would check"{more}}}',
     "message": '{"to": "a label", "kind": "question, proposal or critique", "text": "the message"}',
     "argument": '{"response": "your turn", "next_agent_name": "who speaks next"}',
+    "panel": '{"response": "your turn", "holds": "whose position you hold now, by label, or none"}',
 }
 
 
@@ -118,6 +122,11 @@ def direct_message_schema(labels: Sequence[str]) -> dict[str, Any]:
     )
 
 
+def panel_schema(labels: Sequence[str]) -> dict[str, Any]:
+    """A turn, and whose position its debater now holds, as everybody may read."""
+    return object_schema(response=text_schema(MAX_RESPONSE), holds=enum_schema((*labels, "none")))
+
+
 class HandoffResponse(BaseModel):
     """A turn and the choice of the next speaker. A turn longer than its schema allows is accepted."""
 
@@ -142,7 +151,7 @@ def handoff_function(labels: Sequence[str]) -> Function:
 
 def handoff_schema(labels: Sequence[str]) -> dict[str, Any]:
     schema = handoff_function(labels).parameters
-    schema["properties"]["response"]["maxLength"] = 2000
+    schema["properties"]["response"]["maxLength"] = MAX_RESPONSE
     return schema
 
 

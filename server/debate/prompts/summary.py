@@ -13,7 +13,7 @@ from server.debate.facts.setup.phases import ADVICE_TASKS
 from server.debate.prompts.ballots import is_blind_call
 from server.debate.prompts.material import find_answered_message
 from server.debate.prompts.prompt import PromptSummary
-from server.debate.prompts.tail import hands_over, other_labels
+from server.debate.prompts.tail import hands_over, other_labels, says_position
 from server.debate.prompts.transcript import is_debater_call
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
@@ -33,6 +33,8 @@ def build_prompt_summary(debate: Debate, call: Call, task: str) -> PromptSummary
         choices = tuple(labels.values())
     elif call.task == "message" or hands_over(debate, call):
         choices = other_labels(debate, call.seat)
+    elif says_position(debate, call):
+        choices = (labels[call.seat],)
     return PromptSummary(
         task=task,
         question=debate.setup.question,

@@ -43,6 +43,11 @@ def hands_over(debate: Debate, call: Call) -> bool:
     return call.task == "argument" and debate.round_phase(call.round).order == "handoff"
 
 
+def says_position(debate: Debate, call: Call) -> bool:
+    """Whether the reply says whose position the debater holds now: in panels, where that may change."""
+    return call.task == "argument" and debate.setup.brief == "panel" and not hands_over(debate, call)
+
+
 def other_labels(debate: Debate, seat: str) -> tuple[str, ...]:
     """The labels of the debaters whom this one can address, and hand over to: in order, beginning after this one."""
     labels, place = tuple(side_labels(debate).values()), debate.names.index(seat)

@@ -298,11 +298,10 @@ def render_turn_heading(debate: Debate, turn: Spoke, labels: dict[str, str]) -> 
     if turn.act != "argument":
         unanswered = ", never answered" if is_unanswered(debate, turn) else ""
         return f"{labels[turn.seat]} to {labels[turn.to]}, {turn.act}{unanswered}"
-    return (
-        f"{labels[turn.seat]}: {stance_tag(debate.debater(turn.seat))}"
-        if debate.is_active(turn)
-        else labels[turn.seat]
-    )
+    if not debate.is_active(turn):
+        return labels[turn.seat]
+    moved = f", now for {labels.get(turn.holds, turn.holds)}" if turn.holds not in ("", turn.seat) else ""
+    return f"{labels[turn.seat]}: {stance_tag(debate.debater(turn.seat))}{moved}"
 
 
 def stance_tag(debater: Debater) -> str:

@@ -208,6 +208,8 @@ def check_spoken(debate: Debate, event: Spoke) -> None:
     require(event.text, "nothing was said")
     choice_count = bool(event.hands_to) + bool(event.no_handoff)
     require(choice_count <= hands_over, "nobody hands over here, or it did both")
+    says_position = debate.setup.brief == "panel" and event.act == "argument" and not hands_over
+    require(says_position or not event.holds, "nobody is asked here what it holds")
 
 
 def check_judgment(debate: Debate, event: Judged) -> None:

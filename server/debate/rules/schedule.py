@@ -41,7 +41,7 @@ from server.debate.ballots.waves import (
 )
 from server.debate.facts.answers import MESSAGE_SLOT, Usage
 from server.debate.facts.causes import FailureCause
-from server.debate.facts.events import Balloted, Failed, RoundOpened, Spoke, Task
+from server.debate.facts.events import NO_POSITION, Balloted, Failed, RoundOpened, Spoke, Task
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
     FRAMER,
@@ -216,6 +216,7 @@ def find_turn_problem(debate: Debate, turn: Spoke, slot: Slot) -> str:
         and (turn.act, turn.to) != ("answer", slot.message_author),
         "a message was asked for": slot.task == "message" and turn.act in ("argument", "answer"),
         f"no message can go to {turn.to}": slot.task == "message" and turn.to not in other_names,
+        f"nobody stands for {turn.holds}": turn.holds not in ("", NO_POSITION, *debate.names),
         f"{turn.hands_to} cannot speak next": bool(turn.hands_to) and turn.hands_to not in other_names,
     }
     return next((problem for problem, holds in problems.items() if holds), find_message_problem(debate, turn))

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from server.debate.answer.lines import Finding, format_lines
 from server.debate.arguments.points import format_id, split_turn
-from server.debate.ballots.challenges import describe_signs
+from server.debate.ballots.hollow import SignalRow
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.facts.advice import AdviceEvent
 from server.debate.facts.answers import DefaultPlanUsed, PassageRead, Remark, SlotFact
@@ -184,6 +184,7 @@ def note_block(note: TextIntervention, late: str = "") -> str:
 def turn_block(debate: Debate, turn: Spoke) -> str:
     stance = quote_heading(debate.debater(turn.seat).stance)
     recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
+    recipient += f", now for {turn.holds}" if turn.holds not in ("", turn.seat) else ""
     recipient += ", never answered" if is_unanswered(debate, turn) else ""
     title = f"\n### {turn.seat} ({stance}){recipient}"
     if debate.is_active(turn):
@@ -289,7 +290,7 @@ def format_details(report: Report) -> str:
         parts += section(ballots, list_belief_lines(report.beliefs))
     parts += section("Mirror (stances swapped)", list_mirror_lines(report))
     parts += section("The same tokens on a blind vote", filter(None, [report.baseline]))
-    parts += section(*describe_signs(report.signals, report.alerts))
+    parts += section("Public against private", [*report.alerts, *map(format_signal, report.signals)])
     for field, title in chain.from_iterable(seat.sections.items() for seat in SEATS):
         parts += section(title, getattr(report, field))
     parts += section("Dissent", map(quote_dissent, report.dissent))
@@ -304,6 +305,11 @@ def format_details(report: Report) -> str:
     parts += section("No result in the shape asked for", filter(None, [report.deliverable_problem]))
     parts += section("Positions", map(format_position, report.positions))
     return "\n".join([*parts, "", summarize_talk(report)])
+
+
+def format_signal(row: SignalRow) -> str:
+    raised = " raised" if row.raised else ""
+    return f"{row.name}: {row.value}{raised} (from {row.threshold} on): {row.counts}"
 
 
 def format_finding(finding: Finding) -> str:

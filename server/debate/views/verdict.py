@@ -15,7 +15,8 @@ from server.debate.analysis.confidence import (
 )
 from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
 from server.debate.answer.lines import AnswerLines
-from server.debate.ballots.challenges import SignalRow, build_signals, describe_alert
+from server.debate.ballots.challenges import describe_alert, describe_gap
+from server.debate.ballots.hollow import SignalRow, build_signals, find_gap
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.samples import describe_baseline
 from server.debate.commands.setup.effort import describe_effort
@@ -111,7 +112,7 @@ class VerdictFields(BaseModel):
     mirror: Annotated[MirrorReport, WithJsonSchema(MIRROR_SCHEMA)] = MirrorReport()
     baseline: Annotated[str, Field(description="A blind vote for as many tokens")] = ""
     signals: Annotated[list[SignalRow], WithJsonSchema(NAMED_SCHEMA)] = []  # of hollow agreement
-    alerts: Annotated[list[str], Field(description="Of it, by round, and what challenges did")] = []
+    alerts: Annotated[list[str], Field(description="Public against private, by round")] = []
     dissent: list[str] = []
     claims: Claims = Claims()
     cautions: Annotated[list[str], Field(description="What weakens the verdict")] = []
@@ -290,7 +291,8 @@ def build_talk_findings(debate: Debate) -> dict[str, Any]:
     """The fields of a verdict about the talk, judged or not, with its lines."""
     votes = debate.verdict.votes if debate.verdict else ()
     confidence = build_confidence(debate, votes, count_panel(debate, votes)) if votes else Confidence()
-    caps = list_verdict_caps(debate)
+    gap = find_gap(debate) if shows_beliefs(debate) else None
+    caps = [*([describe_gap(gap)] if gap else []), *list_verdict_caps(debate)]
     cautions = [*caps, *list_verdict_warnings(debate)] if debate.verdict or debate.deliverable else []
     told = [*filter(None, [describe_outcome(debate)]), *cautions]
     lines = build_finding_lines(debate, confidence).model_copy(update={"keep_in_mind": told})

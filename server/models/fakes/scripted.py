@@ -180,7 +180,7 @@ def build_argument(request: Request, chars: int) -> str:
 def build_handoff(request: Request, chars: int) -> dict[str, Any]:
     speaker = request.find_next_speaker()
     values = {"response": build_argument(request, chars)}
-    return values | {"next_agent_name": speaker} if speaker else values
+    return values | {"next_agent_name": speaker, "holds": speaker} if speaker else values
 
 
 def build_fields(request: Request, chars: int) -> dict[str, Any]:  # noqa: C901  (a table of cases)

@@ -99,7 +99,7 @@ def compose_reply(request: Request, text: str, prefill: str = "", *, cut: bool =
     values: dict[str, Any] = {}
     match summary.task:
         case "argument":
-            values = {"response": text, "next_agent_name": to}
+            values = {"response": text, "next_agent_name": to, "holds": to}
         case "message":
             values = {"to": request.find_next_speaker(summary.round), "kind": "question", "text": text}
         case "opening":

@@ -5,8 +5,7 @@ from fractions import Fraction
 import pytest
 
 from server.debate.ballots.challenges import build_challenge, list_challenges
-from server.debate.ballots.hollow import COUNTED, measure_signals
-from server.debate.facts.beliefs import Alerted
+from server.debate.facts.beliefs import Alerted, Gap
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.interventions import RoundsExtended
 from server.debate.machine.transitions import apply, replay
@@ -14,7 +13,7 @@ from server.debate.records.verify import verify_record
 from server.debate.views.markdown import format_details, render_transcript
 from server.debate.views.verdict import build_report
 from tests.support import simulation
-from tests.support.hollow_debates import FLIPPED, NAMES, hold, own_choices
+from tests.support.hollow_debates import AGREED, FLIPPED, NAMES, hold, own_choices
 
 pytestmark = pytest.mark.requirement("D13")
 
@@ -31,9 +30,8 @@ class TestChallenges:
         assert kinds[index - 2 : index] == ["alerted", "phase_entered"]
         prompts = [p for c, p in at.calls_made if c.round == 2 and c.task == "argument"]
         for prompt in map(simulation.render_prompt_text, prompts):
-            assert (
-                "[challenge to everybody, to be answered]\n> The agreement so far may be hollow: " in prompt
-            )
+            heading = "[challenge to everybody, to be answered]"
+            assert f"{heading}\n> What is said here is not what is held in private." in prompt
             assert "[A1 1.1]" in prompt
             assert "[B1 1.1]" in prompt
         assert at.status == "concluded"
@@ -47,17 +45,13 @@ class TestChallenges:
         assert "[B1 1.1]" in note.text
         assert at.status == "concluded"
 
-    def test_one_signal_is_not_enough(self) -> None:
-        ballots = own_choices() | {("Bob", 1): ("A", 80, None, "New.")}
-        at = hold(ballots, max_rounds=3).play_to_round(2)
-        raised = [s.name for s in measure_signals(at.debate) if s.raised and s.name in COUNTED]
-        assert raised == ["gap", "unexplained_flips"]
-        calm = hold(
-            own_choices() | {("Bob", 1): ("B", 30, None, "New."), ("Cleo", 1): ("C", 60, None, "New.")}
-        )
-        calm.play_to_round(2)
-        assert [s.name for s in measure_signals(calm.debate) if s.raised and s.name in COUNTED] == ["gap"]
-        assert not list_challenges(calm.debate)
+    def test_public_agreement_over_a_private_three_way_split_is_challenged(self) -> None:
+        at = hold(own_choices(), public=AGREED, max_rounds=3).play_to_round(2)
+        (alert,) = at.debate.alerts
+        assert alert.gap == Gap(disbelief="0.7333", apart=2, debaters=3)
+        assert alert.challenged
+        calm = hold(own_choices(), max_rounds=3).play()
+        assert not calm.debate.alerts  # they say what they hold
 
     def test_to_report_makes_an_alert_and_no_challenge(self) -> None:
         at = hold(FLIPPED, max_rounds=3, options={"challenges": "report"}).play()
@@ -162,7 +156,7 @@ class TestChallenges:
         at = hold(FLIPPED, max_rounds=3).play()
         index = next(i for i, event in enumerate(at.events) if isinstance(event, Alerted))
         before, alert = replay(at.events[:index]), at.events[index]
-        for wrong in ({"patterns": ()}, {"round": 2}, {"signals": ()}):
+        for wrong in ({"gap": None}, {"round": 2}):
             with pytest.raises(IllegalEvent, match="does not follow"):
                 apply(before, alert.model_copy(update=wrong))
         with pytest.raises(IllegalEvent, match="does not follow"):
@@ -179,20 +173,23 @@ class TestVerdicts:
     def test_it_says_what_was_found_in_each_round_and_what_the_challenge_did(self) -> None:
         found = build_report(hold(FLIPPED, max_rounds=2).play().debate)
         first, second = found.alerts
-        assert first == (
-            "Signs of hollow agreement in round 1: quick unanimity, shallow reasoning, gap, unexplained flips, "
-            "nothing new. The next round has a challenge to answer."
+        gap = (
+            "What is said is not what is held: 2 of 3 debaters choose otherwise in private than they say, and what "
+            "they say has 20 % of their belief on average."
         )
-        assert second.startswith("Signs of hollow agreement in round 2: quick unanimity")
-        assert second.endswith(
-            "After the challenge of round 2 voters moved by 0.0000 at most, 0 of 3 chose otherwise than before, and 0 "
-            "name a new point."
+        assert first == f"Round 1: {gap} The next round has a challenge to answer."
+        assert second == (
+            f"Round 2: {gap} After the challenge of round 2 voters moved by 0.0000 at most, 0 of 3 chose otherwise "
+            "than before, and 0 name a new point."
         )
         assert all(f"- {alert}" in format_details(found) for alert in found.alerts)
 
-    def test_a_pattern_that_no_signal_shows_is_told(self) -> None:
-        again = {("Ada", 2): "[1] As [repeats B1 1.1].", ("Bob", 2): "[1] As [repeats A1 1.1]."}
-        found = build_report(hold(own_choices(), again).play().debate)
-        assert not any(row.raised for row in found.signals)
-        assert found.alerts == ["Signs of hollow agreement in round 2: echo chamber, groupthink."]
-        assert "none raised" not in format_details(found)
+    def test_a_settled_question_over_a_gap_says_so_first(self) -> None:
+        """With the ballots that panels have by default, before the talk and after it."""
+        options = {"ballots": None, "challenges": "report", "effort": "standard"}
+        held = {key: (choice, 90, None, "New.") for key, (choice, *_) in own_choices().items()}
+        found = build_report(hold(held, public=AGREED, settled=1, options=options).play().debate)
+        assert found.outcome == "leaning"
+        assert 'Do it." What is said is not what is held: 2 of 3 debaters' in found.headline
+        honest = build_report(hold(held, settled=1, options=options).play().debate)
+        assert "What is said" not in honest.headline

@@ -1,183 +1,164 @@
-"""Signs of hollow agreement: for each signal and limit a debate in which it fires, and its neighbour."""
+"""Signs of hollow agreement: for each a panel in which it fires, and its neighbour in which it does not."""
 
 from fractions import Fraction
-from itertools import cycle, islice
 from typing import Any
 
 import pytest
 
-from server.debate.analysis.confidence import build_confidence
-from server.debate.ballots.challenges import build_signals, describe_signs
-from server.debate.ballots.hollow import (
-    THRESHOLDS,
-    describe_counts,
-    is_worth_a_challenge,
-    measure_signals,
-)
-from server.debate.facts.beliefs import Signal
-from server.debate.facts.errors import InvalidRequestError
-from server.debate.replies.extract import Reply
-from server.debate.rules.calls import Call
-from server.debate.views.markdown import render_verdict
-from server.debate.views.verdict import build_verdict
+from server.debate.ballots.hollow import THRESHOLDS, SignalRow, build_signals
+from server.debate.facts.beliefs import Gap
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
+from server.debate.facts.events import Spoke
+from server.debate.machine.transitions import apply, replay
+from server.debate.views.markdown import format_details, render_transcript
+from server.debate.views.verdict import build_report, build_verdict
 from tests.support import simulation
-from tests.support.hollow_debates import BUILD, FLIPPED, NAMES, SEARCH, TESTS, hold, own_choices
+from tests.support.hollow_debates import (
+    AGREED,
+    BUILD,
+    FLIPPED,
+    NAMES,
+    SEARCH,
+    TESTS,
+    Ballot,
+    hold,
+    own_choices,
+)
 
 pytestmark = pytest.mark.requirement("D13")
 
+ALL_FOR_ADA: dict[tuple[str, int], Ballot] = {
+    (name, n): ("A", 80, "A1 1", "New.") for name in NAMES for n in (0, 1, 2)
+}
 
-def find(at: simulation.DebateSimulation, name: str) -> Signal:
-    return next(signal for signal in measure_signals(at.debate) if signal.name == name)
+
+def find(at: simulation.DebateSimulation, name: str) -> SignalRow | None:
+    return next((row for row in build_signals(at.debate) if row.name == name), None)
 
 
-class TestSignals:
-    def test_a_gap_is_private_disbelief_in_what_one_stands_for(self) -> None:
+def is_raised(at: simulation.DebateSimulation, name: str) -> bool:
+    row = find(at, name)
+    return row is not None and row.raised
+
+
+class TestGap:
+    def test_it_is_private_disbelief_in_what_one_says_one_holds(self) -> None:
         for percent, raised in ((70, True), (71, False)):
             kept = {key: (choice, percent, None, "New.") for key, (choice, *_) in own_choices().items()}
-            at = hold(kept).play_to_round(2)
-            found = find(at, "gap")
-            assert (found.raised, found.part, found.whole) == (raised, 0, 3)
-            assert Fraction(found.value) == 1 - Fraction(percent, 100)
+            row = find(hold(kept).play_to_round(2), "gap")
+            assert row is not None
+            assert (row.raised, row.counts[:6]) == (raised, "0 of 3")
+            assert Fraction(row.value) == 1 - Fraction(percent, 100)
 
-    def test_who_says_what_changed_its_mind_stands_for_that_position(self) -> None:
-        ballots = own_choices() | {("Bob", 2): ("A", 80, "A1 1", "New.")}
-        silent = hold(ballots, max_rounds=3).play_to_round(3)
-        assert (find(silent, "gap").part, find(silent, "gap").raised) == (1, True)
-        told = hold(ballots, {("Bob", 2): "[1] So be it [changed by A1 1.1]."}, max_rounds=3).play_to_round(3)
-        assert (find(told, "gap").part, find(told, "gap").raised) == (0, False)
-        nobody = hold(
-            ballots, {("Bob", 2): "[1] So be it [changed by Dora 1.1]."}, max_rounds=3
-        ).play_to_round(3)
-        assert find(nobody, "gap").part == 1
+    def test_what_counts_is_what_a_debater_said_last(self) -> None:
+        for said, apart in (("A", 2), ("B", 1), ("none", 2), ("Nobody here", 1)):
+            at = hold(own_choices(), public=AGREED | {("Bob", 2): said}, max_rounds=3).play_to_round(3)
+            row = find(at, "gap")
+            assert row is not None
+            assert row.counts.startswith(f"{apart} of 3") or said == "Nobody here"
 
-    def test_a_flip_is_unexplained_without_a_reason_that_was_new(self) -> None:
-        for moved, flips in ((None, 1), ("A1 1", 1), ("A1 2", 0)):
+    def test_who_says_nothing_of_its_position_is_not_counted(self) -> None:
+        at = hold(FLIPPED, max_rounds=2)
+        script = at.script
+
+        def say(call: Any) -> Any:
+            return "[1] In prose, as people write." if call.task == "argument" else script(call)
+
+        prose = simulation.simulate(at.debate.setup, say).play()
+        assert find(prose, "gap") is None
+        assert not prose.debate.alerts
+        assert {turn.holds for turn in prose.debate.turns} == {""}
+
+    def test_others_and_people_read_who_has_come_over(self) -> None:
+        at = hold(own_choices(), public=AGREED, max_rounds=2).play()
+        prompts = [simulation.render_prompt_text(p) for c, p in at.calls_made if c.round == 2]
+        assert any("[B1: plan of Bob, now for A1]" in prompt for prompt in prompts)
+        assert not any("[A1: plan of Ada, now for" in prompt for prompt in prompts)
+        assert '### Bob ("plan of Bob"), now for Ada' in render_transcript(at.debate, at.log)
+
+    def test_a_broken_object_is_asked_for_again_and_a_turn_names_who_there_is(self) -> None:
+        at = hold()
+        script, tried = at.script, set[str]()
+
+        def say(call: Any) -> Any:
+            if call.task == "argument" and call.seat not in tried:
+                tried.add(call.seat)
+                return '{"response": "[1] It brea'
+            return script(call)
+
+        again = simulation.simulate(at.debate.setup, say).play_to_round(2)
+        assert len(again.debate.turns) == 3
+        index = next(n for n, event in enumerate(again.events) if isinstance(event, Spoke))
+        with pytest.raises(IllegalEvent, match="nobody stands for Zoe"):
+            apply(replay(again.events[:index]), again.events[index].model_copy(update={"holds": "Zoe"}))
+
+
+class TestPatterns:
+    def test_quick_unanimity_is_agreement_that_was_not_there_before(self) -> None:
+        before: dict[tuple[str, int], Ballot] = {("Bob", 0): ("B", 80, None, None)}
+        assert is_raised(hold(ALL_FOR_ADA | before).play_to_round(2), "quick_unanimity")
+        assert not is_raised(hold(ALL_FOR_ADA).play_to_round(2), "quick_unanimity")  # they agreed before
+        assert not is_raised(hold(own_choices()).play_to_round(2), "quick_unanimity")
+        late = own_choices(2) | {(name, 3): ("A", 80, "A1 3", "New.") for name in NAMES}
+        assert find(hold(late, max_rounds=3).play(), "quick_unanimity") is None
+
+    def test_shallow_reasoning_is_a_flip_without_a_reason_that_was_new(self) -> None:
+        for moved, raised in ((None, True), ("A1 1", True), ("A1 2", False)):
             ballots = own_choices() | {("Bob", 2): ("A", 80, moved, "New.")}
             at = hold(ballots, max_rounds=3).play_to_round(3)
-            found = find(at, "unexplained_flips")
-            assert (found.part, found.whole, found.raised) == (flips, 3, bool(flips))
+            assert is_raised(at, "shallow_reasoning") == raised
+        one_of_four = own_choices() | {("Bob", 1): ("A", 80, None, "New.")}
+        row = find(hold(one_of_four, seats=4).play_to_round(2), "shallow_reasoning")
+        assert row is not None
+        assert (row.value, row.raised) == ("0.2500", False)
 
-    def test_three_in_ten_is_the_threshold_of_flips(self) -> None:
-        ballots = own_choices() | {("Bob", 1): ("A", 80, None, "New.")}
-        at = hold(ballots, seats=4).play_to_round(2)
-        assert (find(at, "unexplained_flips").value, find(at, "unexplained_flips").raised) == (
-            "0.2500",
-            False,
-        )
-
-    def test_nothing_new_counts_where_agreement_rises(self) -> None:
-        for named, raised in ((0, True), (1, True), (2, False)):
-            ballots = own_choices()
-            for number, name in enumerate(NAMES):
-                ballots[name, 1] = ("A", 80, "A1 1", "New." if number < named else None)
-            at = hold(ballots, seats=4).play_to_round(2)
-            found = find(at, "nothing_new")
-            assert (found.part, found.whole, found.raised) == (4 - named, 4, raised)
-        steady = {key: (choice, 80, None, None) for key, (choice, *_) in own_choices().items()}
-        assert (find(hold(steady).play_to_round(2), "nothing_new").value) == "0.0000"
-
-    def test_overlap_is_of_the_passages_that_were_found(self) -> None:
-        same = {("Ada", 1): f"[1] {BUILD}", ("Bob", 1): f"[1] {BUILD}"}
-        other = {("Ada", 1): f"[1] {BUILD}", ("Bob", 1): f"[1] {TESTS}"}
-        wrong = {("Ada", 1): f"[1] {BUILD}", ("Bob", 1): f"[1] {BUILD.replace('forty', 'fifty')}"}
-        assert find(hold(turns=same).play_to_round(2), "overlap").raised
-        assert find(hold(turns=same).play_to_round(2), "overlap").value == "1.0000"
-        assert (find(hold(turns=other).play_to_round(2), "overlap").value) == "0.0000"
-        assert find(hold(turns=wrong).play_to_round(2), "overlap").value == ""
-
-    def test_one_in_five_is_the_threshold_of_overlap(self) -> None:
+    def test_an_echo_chamber_agrees_on_the_same_passages(self) -> None:
         lists = {("Ada", 1): f"[1] {BUILD} [2] {TESTS} [3] {SEARCH}"}
         more = "“The search takes nine seconds on” (doc 2)"
         for bob, value in ((f"[1] {BUILD}", "0.3333"), (f"[1] {BUILD} and {more}", "0.2500")):
-            found = find(hold(turns={**lists, ("Bob", 1): bob}).play_to_round(2), "overlap")
-            assert (found.value, found.raised) == (value, True)
-        three = {**lists, ("Bob", 1): f"[1] {BUILD}", ("Cleo", 1): f"[1] {more}"}
-        found = find(hold(turns=three).play_to_round(2), "overlap")
-        assert (found.value, found.raised, found.part, found.whole) == ("0.1111", False, 1, 4)
+            row = find(hold(ALL_FOR_ADA, {**lists, ("Bob", 1): bob}).play_to_round(2), "echo_chamber")
+            assert row is not None
+            assert (row.value, row.raised) == (value, True)
+        apart = {**lists, ("Bob", 1): f"[1] {BUILD}", ("Cleo", 1): f"[1] {more}"}
+        row = find(hold(ALL_FOR_ADA, apart).play_to_round(2), "echo_chamber")
+        assert row is not None
+        assert (row.value, row.raised, row.counts[:6]) == ("0.1111", False, "1 of 4")
+        wrong = {("Ada", 1): f"[1] {BUILD}", ("Bob", 1): f"[1] {BUILD.replace('forty', 'fifty')}"}
+        assert find(hold(ALL_FOR_ADA, wrong).play_to_round(2), "echo_chamber") is None
 
-    def test_an_attack_is_unanswered_until_its_target_speaks_to_it(self) -> None:
-        attack = {("Bob", 1): "[1] No [A1 1.1]."}
-        ignored = hold(turns=attack).play()
-        assert (find(ignored, "unanswered_attacks").part, find(ignored, "unanswered_attacks").raised) == (
-            1,
-            True,
-        )
-        answered = hold(turns={**attack, ("Ada", 2): "[1] Yes [B1 1.1]."}).play()
-        assert (find(answered, "unanswered_attacks").part, find(answered, "unanswered_attacks").raised) == (
-            0,
-            False,
-        )
-        late = hold(turns={("Bob", 2): "[1] No [A1 1.1]."}).play()
-        assert find(late, "unanswered_attacks").whole == 0  # nobody could answer it any more
+    def test_those_who_differ_are_no_echo_whatever_they_quote(self) -> None:
+        same = {("Ada", 1): f"[1] {BUILD}", ("Bob", 1): f"[1] {BUILD}"}
+        assert find(hold(own_choices(), same).play_to_round(2), "echo_chamber") is None
 
-    def test_dissent_is_lost_where_nobody_takes_it_up(self) -> None:
-        ballots = {(name, n): ("A", 80, None, "New.") for name in ("Ada", "Bob") for n in (1, 2)}
-        ballots |= {("Cleo", n): ("C", 80, None, "New.") for n in (1, 2)}
+    def test_groupthink_leaves_a_minority_without_an_answer(self) -> None:
+        ballots: dict[tuple[str, int], Ballot] = {
+            (name, n): (choice, 80, None, "New.")
+            for name, choice in (("Ada", "A"), ("Bob", "A"), ("Cleo", "C"))
+            for n in (1, 2)
+        }
         lost = hold(ballots, {("Bob", 2): "[1] Yes [supports A1 1.1]."}).play()
-        assert (find(lost, "lost_dissent").part, find(lost, "lost_dissent").whole) == (2, 2)
-        taken_back = hold(ballots, {("Bob", 2): "[1] Yes [supports A1 1.1]."}).play_to_round(2)
-        taken_back.intervene("retract", to="Cleo", round=1)
-        assert find(taken_back.play(), "lost_dissent").whole == 1
-        kept = hold(ballots, {("Bob", 2): "[1] But [C1 1.1]. And [C1 2.1]."}).play()
-        assert (find(kept, "lost_dissent").part, find(kept, "lost_dissent").raised) == (1, True)
-        both = hold(
-            ballots, {("Bob", 2): "[1] But [C1 1.1] and [C1 2.1]."}, options={"speaking": "declared"}
-        ).play()
-        assert find(both, "lost_dissent").whole == 2
-
-    @pytest.mark.parametrize("count", [2, 3, 5])
-    @pytest.mark.parametrize(
-        ("models", "value", "raised"),
-        [
-            (("m",), "0.9000", True),
-            (("gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-4.1", "gpt-4o"), "0.7000", False),
-            (("gpt-5", "claude-opus-5", "gemini-3", "qwen3", "mistral-large"), "0.5000", False),
-            (("human",), "0.5000", False),  # people are voices of their own
-        ],
-        ids=["one-model", "one-family", "apart", "people"],
-    )
-    def test_dependence_is_that_of_two_debaters_however_many_there_are(
-        self, models: tuple[str, ...], value: str, raised: bool, count: int
-    ) -> None:
-        names = list(islice(cycle(models), count))
-        team = [{"name": f"S{n}", "stance": f"plan {n}", "model": name} for n, name in enumerate(names)]
-        opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
-        found = find(simulation.simulate(opened).play_to_round(2), "dependence")
-        assert (found.value, found.raised) == (value, raised)
-        assert (found.part, found.whole) == (count if models == ("m",) else 0, count)
-
-    def test_debaters_are_shown_as_the_voices_that_they_amount_to(self) -> None:
-        team = [{"name": f"S{n}", "stance": f"plan {n}", "model": "m"} for n in range(5)]
-        opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
-        debate = simulation.simulate(opened).play_to_round(2).debate
-        told = describe_counts(debate, measure_signals(debate)[-1])
-        assert told == "5 of 5 debaters who share a model, 1.1 independent voices"
-
-    def test_models_are_those_that_answered_whatever_they_were_asked_as(self) -> None:
-        team = [{"name": f"S{n}", "stance": f"plan {n}", "model": f"router/{n}"} for n in range(5)]
-        opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
-
-        def script(call: Call) -> simulation.ScriptAnswer:
-            usual = str(simulation.default_script(call))
-            return Reply(usual, simulation.build_usage("gpt-5")) if call.task == "argument" else usual
-
-        at = simulation.simulate(opened, script)
-        assert find(at.play_to_round(1), "dependence").part == 0
-        assert find(at.play_to_round(2), "dependence").part == 5
+        row = find(lost, "groupthink")
+        assert row is not None
+        assert (row.raised, row.counts[:6]) == (True, "2 of 2")
+        order = {"speaking": "declared"}
+        both = {("Cleo", 1): "One.", ("Cleo", 2): "[1] So [C1 1.1].", ("Bob", 2): "[1] But [C1 1.1]."}
+        row = find(hold(ballots, both, options=order).play(), "groupthink")
+        assert row is not None
+        assert row.counts.startswith("1 of 2")
+        assert find(hold(ballots).play(), "groupthink") is None  # nobody cites anything: nothing is known
 
 
 class TestAdvocates:
-    def advocates(self, **options: Any) -> simulation.DebateSimulation:
-        return simulation.simulate(
-            simulation.build_setup(max_rounds=2, options={"ballots": "blind", **options})
-        ).play()
-
-    def test_what_needs_a_change_of_mind_in_public_is_not_computed_and_that_is_said(self) -> None:
-        rows = build_verdict(self.advocates().debate).signals
-        told = {row.name: row.counts for row in rows if not row.value}
-        for name in ("gap", "unexplained_flips", "nothing_new"):
-            assert told[name] == "not computed: advocates do not change their mind in public"
-        assert not is_worth_a_challenge(measure_signals(self.advocates().debate))
+    def test_two_who_quote_one_document_are_no_echo(self) -> None:
+        """They do not change their mind in public, and no sign of it is computed."""
+        script = simulation.task_script({"argument": lambda _: f"[1] As it says: {BUILD}"})
+        options = {"ballots": "blind"}
+        documents = hold().debate.setup.documents
+        opened = simulation.build_setup(max_rounds=2, options=options)
+        at = simulation.simulate(opened.model_copy(update={"documents": documents}), script).play()
+        found = build_report(at.debate)
+        assert (found.signals, found.alerts) == ([], [])
+        assert "Public against private" not in format_details(found)
 
     def test_challenges_are_refused_to_them(self) -> None:
         with pytest.raises(InvalidRequestError, match=r"advocates never do\. Formats: settle, round_robin"):
@@ -185,34 +166,25 @@ class TestAdvocates:
         with pytest.raises(InvalidRequestError, match="needs private ballots"):
             simulation.build_setup(format="settle", options={"challenges": "challenge", "ballots": "none"})
 
-    def test_off_nothing_is_computed(self) -> None:
-        at = self.advocates(challenges="off")
-        assert build_verdict(at.debate).signals == []
-        assert at.debate.alerts == ()
+
+def test_off_nothing_is_computed() -> None:
+    at = hold(FLIPPED, options={"challenges": "off"}).play()
+    assert build_verdict(at.debate).signals == []
+    assert at.debate.alerts == ()
 
 
-def test_signals_never_move_the_confidence() -> None:
-    options = {"ballots": "blind", "judges": {"models": ["x", "y"]}}
-    made = [
-        simulation.simulate(
-            simulation.build_setup(max_rounds=2, options=options | {"challenges": mode})
-        ).play()
-        for mode in ("off", "report")
-    ]
-    off, on = (build_verdict(at.debate) for at in made)
-    assert (off.confidence, off.outcome, off.panel) == (on.confidence, on.outcome, on.panel)
-    assert build_confidence is not None
+def test_each_sign_is_a_row_with_its_threshold_and_counts() -> None:
+    at = hold(FLIPPED, public=AGREED, max_rounds=2).play()
+    rows = build_verdict(at.debate).signals
+    assert {row.name for row in rows} <= {*THRESHOLDS}
+    assert rows[0].name == "gap"
+    assert rows[0].model_dump().keys() == {"name", "raised", "value", "threshold", "counts"}
+    assert "- shallow_reasoning: 0.6667 raised (from 0.3000 on): 2 of 3 debaters" in format_details(
+        build_report(at.debate)
+    )
 
 
-def test_each_signal_is_a_row_with_its_threshold_and_counts() -> None:
-    at = hold(FLIPPED, max_rounds=3).play()
-    rows = build_signals(at.debate)
-    assert [row.name for row in rows] == list(THRESHOLDS)
-    gap = rows[0].model_dump()
-    assert gap.keys() == {"name", "raised", "value", "threshold", "counts"}
-    assert (gap["raised"], gap["threshold"]) == (True, "0.3000")
-    assert gap["counts"] == "2 of 3 debaters who choose otherwise in private"
-    _, lines = describe_signs(rows, [])
-    assert lines[0].startswith("gap: ")
-    assert any(line.endswith("not computed: nothing to count") for line in lines)
-    assert "**Signs of hollow agreement: gap" in render_verdict(at.debate)
+def test_a_gap_is_counted_among_those_with_a_ballot_and_a_word() -> None:
+    at = hold(own_choices(), public=AGREED).play_to_round(2)
+    (alert, *_) = at.debate.alerts
+    assert alert.gap == Gap(disbelief="0.7333", apart=2, debaters=3)

@@ -207,8 +207,8 @@ class TestSingleSeats:
         )
         for words in (
             "shallow",
-            "unexplained",
-            "may be hollow:",
+            "is not what is held:",
+            "is not what is held in private",
             "The next round has a challenge",
             "A1 1.1]",
         ):

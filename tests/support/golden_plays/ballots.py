@@ -41,7 +41,7 @@ def play_alike() -> list[Event]:
 
 
 def play_hollow() -> list[Event]:
-    """All come over to one position without a reason, are challenged in a round more, and one of them goes back."""
+    """In private all come over to one position, in public nobody; after a challenge in a round more one goes back."""
 
     def ballot(call: Call) -> dict[str, Any]:
         is_back = call.seat == "Opponent" and call.round > 1
@@ -49,6 +49,9 @@ def play_hollow() -> list[Event]:
         extra = {"moved_by": None, "new_point": "Żółć." if call.round > 1 else None, "open_point": None}
         return build_ballot(choice, "日本語で", percent=60) | extra
 
+    def argue(call: Call) -> dict[str, Any]:
+        return {"response": f"[1] {call.seat}, 日本語.", "holds": "A" if call.seat == "Proponent" else "B"}
+
     options = {"challenges": "challenge", "ballots": "rounds"}
     opened = build_setup(["vendor/a", "vendor/b"], format="settle", max_rounds=1, options=options)
-    return simulate(opened, task_script({"ballot": ballot})).play().events
+    return simulate(opened, task_script({"ballot": ballot, "argument": argue})).play().events

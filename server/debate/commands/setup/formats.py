@@ -123,6 +123,7 @@ FORMATS: dict[str, Format] = {
             warn_above_rounds=6,
             brief="panel",
             requires_stances=False,
+            ballots="blind",
             has_closing_moderator=True,
         ),
         Format(
@@ -143,6 +144,7 @@ FORMATS: dict[str, Format] = {
             phases=list_phases("argumentation deliverable", repeats="argumentation"),
             brief="panel",
             requires_stances=False,
+            ballots="blind",
         ),
         Format(
             name="oxford",

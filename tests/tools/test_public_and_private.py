@@ -1,0 +1,83 @@
+"""What a client is told where what debaters say is not what they hold."""
+
+import json
+from typing import Any
+
+import pytest
+
+from server.models import Request
+from server.models.fakes.scripted import ScriptedModel, build_reply_text
+from tests.support.client_calls import call
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D13")]
+
+PLANS = {"Ada": "keep Postgres", "Ben": "add Kafka", "Cleo": "buy a queue"}
+DOCUMENT = {"title": "Report", "text": "The build takes forty minutes on every machine that we have."}
+
+
+def agree_in_public(request: Request) -> str:
+    """Says that it holds Ada's position, and chooses its own in private."""
+    summary, schema = request.prompt.summary, request.prompt.schema or {}
+    if summary.task == "argument":
+        labels = schema["properties"]["holds"]["enum"]
+        return json.dumps({"response": "[1] Ada has it right.", "holds": labels[0]})
+    if summary.task == "ballot":
+        own = next(label for label, stance in summary.positions if stance == PLANS[request.seat])
+        shares = {label: 5 for label, _ in summary.positions} | {own: 85, "none": 5}
+        fields = dict.fromkeys(("moved_by", "new_point", "open_point"))
+        return json.dumps({"position": "Mine.", "beliefs": shares, "would_check": "x", **fields})
+    if summary.task == "closing":
+        return json.dumps({"summary": "All agree.", "status": "SETTLED", "decision": "Keep Postgres."})
+    return build_reply_text(request)
+
+
+async def hold(client: Any, **asked: Any) -> dict[str, Any]:
+    team = [{"name": name, "stance": stance, "model": name.lower()} for name, stance in PLANS.items()]
+    started: dict[str, Any] = await call(
+        client,
+        "start_debate",
+        question="Where do jobs wait?",
+        **{"debaters": team, "models": ["ada", "ben"], **asked},
+        run=True,
+        wait_seconds=30,
+    )
+    return started
+
+
+@pytest.mark.parametrize("form", ["settle", "round_robin"])
+async def test_agreement_in_public_over_a_split_in_private_is_told_in_the_first_lines(
+    open_modern: Any, form: str
+) -> None:
+    models = {name.lower(): ScriptedModel(agree_in_public, name=f"{name}/x") for name in PLANS}
+    async with open_modern(models) as client:
+        started = await hold(client, format=form)
+        found = await client.call_tool("get_verdict", {"debate_id": started["debate_id"], "wait_seconds": 30})
+    told = "What is said is not what is held: 2 of 3 debaters choose otherwise in private than they say"
+    assert told in found.structured_content["headline"]
+    assert told in found.content[0].text
+    assert found.structured_content["signals"][0]["raised"]
+
+
+async def test_it_is_challenged_by_itself_and_the_question_stays_open(open_modern: Any) -> None:
+    models = {name.lower(): ScriptedModel(agree_in_public, name=f"{name}/x") for name in PLANS}
+    async with open_modern(models) as client:
+        started = await hold(client, format="settle", options={"challenges": "challenge"})
+        transcript = await client.call_tool("read_debate", {"debate_id": started["debate_id"]})
+    assert started["rounds_of_talk"] == 2
+    assert "What is said here is not what is held in private." in transcript.content[0].text
+
+
+async def test_two_advocates_who_quote_one_document_are_no_echo(open_modern: Any) -> None:
+    def quote(request: Request) -> str:
+        if request.prompt.summary.task == "argument":
+            return f"[1] “The build takes forty minutes on every machine” (doc 1): {request.seat}."
+        return build_reply_text(request)
+
+    models = {name.lower(): ScriptedModel(quote, name=f"{name}/x") for name in PLANS}
+    async with open_modern(models) as client:
+        team = [{"name": name, "stance": PLANS[name], "model": name.lower()} for name in ("Ada", "Ben")]
+        started = await hold(client, format="advocates", debaters=team, documents=[DOCUMENT])
+        found = await client.call_tool("get_verdict", {"debate_id": started["debate_id"], "wait_seconds": 30})
+    assert found.structured_content["claims"]["checked_quotes"] > 0
+    assert (found.structured_content["signals"], found.structured_content["alerts"]) == ([], [])
+    assert "echo" not in found.content[0].text
