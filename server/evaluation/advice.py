@@ -52,13 +52,13 @@ def read_first(question: Question, panel: Panel) -> Answer:
     """The first advisor's own answer, as sure as it says."""
     first = panel.advised.get(panel.advisors[0])
     if first is None:
-        return build_answer(question, (), "undecided", sum_usage(()))
+        return build_answer(question, (), "", sum_usage(()))
     spending, option = sum_usage([first.usage]), find_option(question, first)
     if not option:
-        return build_answer(question, (), "undecided", spending)
+        return build_answer(question, (), "", spending)
     share = first.probability / 100
     beliefs = dict.fromkeys(build_names(question), (1 - share) / (len(question.options) - 1))
-    return build_answer(question, (option,), "decided", spending, beliefs | {option: share}, (option, share))
+    return build_answer(question, (option,), "", spending, beliefs | {option: share}, (option, share))
 
 
 def list_chosen(question: Question, panel: Panel, count: Count) -> Iterator[str]:

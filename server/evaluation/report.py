@@ -35,22 +35,32 @@ def render_markdown(results: Results, notes: Iterable[str] = ()) -> str:
     parts += [f"> {disarm_markup(clean_line(note))}\n" for note in notes]
     if results["questions"]:
         parts += [*list_arm_lines(results), *list_difference_lines(results), *list_label_lines(results)]
+        parts += list_named_lines(results)
         parts += [*list_calibration_lines(results), *list_model_lines(results), *list_wrong_lines(results)]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def describe_outcome(results: Results) -> str:
-    """Whether debating was better than the vote for the same tokens, in a line."""
+    """How often debating and the vote for the same tokens were right, and whether they differ clearly, in a line."""
     if not results["questions"]:
         return "No question was answered by every arm."
-    difference = results["difference"]
+    difference, arms = results["difference"], results["arms"]
+    debate, vote = (format_percentage(arms[arm]["accuracy"]) for arm in ("debate", "vote"))
     points = describe_points(difference["debate_minus_vote"], difference["low"], difference["high"])
     on = f"on {format_count(results['questions'], 'question')}"
+    head = "No clear difference between debating and a vote for the same tokens"
     if difference["low"] > 0:
-        return f"Debating was better than a vote for the same tokens {on}: {points}"
+        head = "Debating was better than a vote for the same tokens"
     if difference["high"] < 0:
-        return f"A vote for the same tokens was better than debating {on}: {points}"
-    return f"No clear difference between debating and a vote for the same tokens {on}: {points}"
+        head = "A vote for the same tokens was better than debating"
+    finding = f"{head} {on}: debating was right in {debate}, the vote in {vote}, {points}"
+    is_clear = difference["low"] > 0 or difference["high"] < 0
+    least = f"{100 * difference['detectable']:.0f} points"
+    return (
+        finding
+        if is_clear
+        else f"{finding}. So many questions can show a difference of about {least} or more"
+    )
 
 
 def describe_points(value: float, low: float, high: float) -> str:
@@ -146,9 +156,20 @@ def list_label_lines(results: Results) -> list[str]:
         for label, label_score in score["labels"].items()
     ]
     explanation = (
-        "How often each label came up, and how often it was right; no answer counts as one drawn by lot."
+        "How often each label came up, and how often the option ahead was right. Ballots, and answers of one model, "
+        "have no label."
     )
     return ["## Labels", "", explanation, "", *list_table("arm | label | questions | share | right", rows)]
+
+
+def list_named_lines(results: Results) -> list[str]:
+    """Debate and vote on as many questions: there a debate may be right more often only as it leaves hard ones open."""
+    named = results["where_named"]
+    if not named["share"]:
+        return []
+    share, debate, vote = (format_percentage(named[name]) for name in ("share", "debate", "vote"))
+    told = f"Debates named a winner in {share} of the questions, and were right in {debate} of these"
+    return [f"{told}; the vote, on as many of which it was surest, in {vote}.", ""]
 
 
 def list_calibration_lines(results: Results) -> list[str]:

@@ -8,7 +8,14 @@ from server.evaluation.advice import ADVICE_ARMS
 from server.evaluation.plan import WAYS, Plan
 from server.evaluation.questions import Question
 from server.evaluation.scores import Answer, Spending
-from server.evaluation.statistics import ArmScore, Interval, compare_arms, list_comparisons, score_arm
+from server.evaluation.statistics import (
+    ArmScore,
+    Interval,
+    compare_arms,
+    compare_where_named,
+    list_comparisons,
+    score_arm,
+)
 
 Answers = Mapping[tuple[str, str], Mapping[str, Answer]]
 """By question and debate of the plan, those of each arm."""
@@ -25,7 +32,7 @@ def build_results(plan: Plan, questions: Sequence[Question], answers: Answers) -
         {"arm": one, "minus": other, **dump_interval(compare_arms(columns[one], columns[other]))}
         for one, other in pairs
     ]
-    first = differences[0] if differences else {"value": None, "low": None, "high": None}
+    first = differences[0] if differences else dict.fromkeys(("value", "low", "high", "detectable"))
     return {
         "questions": len(complete),
         "left": len(questions) - len(complete),
@@ -44,7 +51,9 @@ def build_results(plan: Plan, questions: Sequence[Question], answers: Answers) -
             "debate_minus_vote": first["value"],
             "low": first["low"],
             "high": first["high"],
+            "detectable": first["detectable"],
         },
+        "where_named": dump_where_named(columns) if complete else {},
         "differences": differences,
         "rows": [dump_row(question, rows[question.id], arms) for question in complete],
     }
@@ -74,7 +83,7 @@ def merge_formats(plan: Plan, answers: Answers, question: Question) -> dict[str,
     answers_by_arm = dict(answers[question.id, first_format])
     missing = answers_by_arm["single"]
     for name in list_models(plan):  # no answer, where a model gave none
-        answers_by_arm.setdefault(name, Answer((), 1 / len(question.options), "undecided", missing.spending))
+        answers_by_arm.setdefault(name, Answer((), 1 / len(question.options), "", missing.spending))
     for name in other_formats:
         answers_of_format = answers[question.id, name]
         answers_by_arm |= {f"{arm}:{name}": answers_of_format[arm] for arm in ("vote", "debate")}
@@ -93,7 +102,14 @@ def find_vote(answers: Mapping[str, Answer], tokens: int) -> Answer:
 
 
 def dump_interval(interval: Interval) -> dict[str, Any]:
-    return {"value": round4(interval.value), "low": round4(interval.low), "high": round4(interval.high)}
+    names = ("value", "low", "high", "detectable")
+    return {name: round4(getattr(interval, name)) for name in names}
+
+
+def dump_where_named(columns: Mapping[str, Sequence[Answer]]) -> dict[str, Any]:
+    """The accuracy of debate and vote on as many questions: where the debate names a winner, and the vote is surest."""
+    found = compare_where_named(columns["debate"], columns["vote"])
+    return dict(zip(("share", "debate", "vote"), map(round4, found), strict=True))
 
 
 def round4(value: float | None) -> float | None:
@@ -121,7 +137,11 @@ def dump_score(score: ArmScore) -> dict[str, Any]:
         "accuracy_high": round4(score.accuracy.high),
         "brier": round4(score.brier),
         "brier_items": score.brier_items,
-        "decided_share": round(decided.items / score.questions, 4) if decided else 0.0,
+        "decided_share": round(decided.items / score.questions, 4)
+        if decided
+        else 0.0
+        if score.labels
+        else None,  # ballots and answers of one model decide nothing
         "decided_accuracy": round(decided.right / decided.items, 4) if decided else None,
         "labels": {
             label: {

@@ -3,10 +3,11 @@
     single    the first blind ballot of the first model
     blind     the first blind ballot of each model, one vote each
     vote      all blind ballots, as many as the tokens of the debate paid for
-    debate    the verdict
+    debate    the option ahead in the verdict
 
 An answer counts 1 where it is right, and 0 where it is not; several options in a tie share what one of them would
-count, and no answer counts as one drawn by lot.
+count, and no answer counts as one drawn by lot. The answer of a debate is the option ahead, whatever its label: a label
+says how sure a verdict is, and must not cost what the debate found. Ballots have no label.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,12 +114,10 @@ def read_vote(
     """What ballots choose together: the plurality. `spending`: by default that of the ballots."""
     spending = spending or sum_usage(ballot.usage for ballot in ballots)
     if not ballots:
-        return build_answer(question, (), "undecided", spending)
+        return build_answer(question, (), "", spending)
     shares = {share.name: float(share.value) for share in pool_samples(debate, ballots)}
-    ahead = list_leaders(ballots)
-    label = "decided" if len(ahead) == 1 else "undecided"
     top = max(build_names(question), key=lambda name: shares[name])
-    return build_answer(question, ahead, label, spending, shares, (top, shares[top]))
+    return build_answer(question, list_leaders(ballots), "", spending, shares, (top, shares[top]))
 
 
 def read_verdict(question: Question, debate: Debate, debate_id: str) -> Answer:
@@ -127,8 +126,8 @@ def read_verdict(question: Question, debate: Debate, debate_id: str) -> Answer:
     found = debate.verdict
     if found is None:
         return build_answer(question, (), FAILED, spending, debate_id=debate_id)
-    ahead = count_panel(debate, found.votes).ahead if found.votes else ""
-    chosen = (found.winner,) if found.winner else ()
+    ahead = found.winner or (count_panel(debate, found.votes).ahead if found.votes else "")
+    chosen = (ahead,) if ahead in debate.names else ()
     beliefs = pool_judges(debate, found.votes).beliefs if found.votes else {}
     sure = (ahead, beliefs[ahead]) if ahead in beliefs else None
     return build_answer(question, chosen, found.outcome, spending, beliefs, sure, debate_id)

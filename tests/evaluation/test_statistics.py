@@ -12,7 +12,13 @@ from server.evaluation.questions import Question
 from server.evaluation.report import render_markdown
 from server.evaluation.results import build_results
 from server.evaluation.scores import Answer, Spending
-from server.evaluation.statistics import bootstrap, compare_arms, list_comparisons, score_arm
+from server.evaluation.statistics import (
+    bootstrap,
+    compare_arms,
+    compare_where_named,
+    list_comparisons,
+    score_arm,
+)
 
 pytestmark = pytest.mark.requirement("N20")
 
@@ -135,10 +141,56 @@ def test_the_contract_of_the_data_is_kept() -> None:
         "cost_usd",
     }
     assert all(score.keys() >= wanted for score in found["arms"].values())
-    assert found["difference"].keys() == {"debate_minus_vote", "low", "high"}
+    assert found["difference"].keys() == {"debate_minus_vote", "low", "high", "detectable"}
     assert found["difference"]["debate_minus_vote"] == pytest.approx(2 / 3, abs=1e-4)
     assert found["alone"].keys() == {"m", "n"}
     assert found["rows"][0]["arms"]["debate"]["debate_id"] == "k3x9w2m4p7qr"
+
+
+def test_the_first_line_has_both_shares_and_how_large_a_difference_so_many_questions_can_show() -> None:
+    clear = render_markdown(build_found()).splitlines()[0]
+    assert "debating was right in 100.0 %, the vote in 33.3 %, +66.7 points" in clear
+    assert "can show" not in clear
+    unclear = render_markdown(build_found("")).splitlines()[0]
+    assert "So many questions can show a difference of about" in unclear
+
+
+def test_what_can_be_shown_is_what_four_of_five_samples_show() -> None:
+    draw, shown = random.Random(3), 0  # noqa: S311  (no secret)
+    samples = [[draw.choice([-1.0, 0.0, 0.0, 1.0, 1.0]) for _ in range(60)] for _ in range(200)]
+    least = sum(bootstrap(values, -1, 1).detectable for values in samples[:20]) / 20
+    for values in samples:
+        shifted = [value - 0.2 + least for value in values]
+        shown += bootstrap(shifted, -2, 2).low > 0
+    assert 140 <= shown <= 180
+
+
+def test_where_a_debate_names_a_winner_the_vote_is_counted_on_as_many_of_its_surest() -> None:
+    debates = [build_answer(1), build_answer(1, "leaning"), build_answer(0, "contested"), build_answer(0)]
+    votes = [
+        build_answer(float(right), "", confidence=sure)
+        for right, sure in ((1, 0.9), (0, 0.8), (1, 0.8), (0, 0.5))
+    ]
+    share, debate, vote = compare_where_named(debates, votes)
+    assert (share, debate) == (0.75, pytest.approx(2 / 3))
+    assert vote == pytest.approx((1 + 2 * 0.5) / 3)  # of two that are equally sure one is right
+    assert compare_where_named([build_answer(1, "contested")], votes[:1]) == (0.0, None, None)
+
+
+def test_what_has_no_label_decides_nothing() -> None:
+    found = build_found()
+    assert found["arms"]["debate"]["decided_share"] == 1
+    plain = build_results(
+        Plan(("m",)),
+        [Question("0", "Ship it?", ("yes", "no"), 0)],
+        {("0", "advocates"): dict.fromkeys(("single", "blind", "vote", "debate"), build_answer(1, ""))},
+    )
+    assert plain["arms"]["single"]["labels"] == {}
+    assert (plain["arms"]["single"]["decided_share"], plain["arms"]["single"]["decided_accuracy"]) == (
+        None,
+        None,
+    )
+    assert "Debates named" not in render_markdown(plain)
 
 
 def test_a_report_says_which_arm_is_better_or_that_it_is_not_clear() -> None:
