@@ -240,12 +240,12 @@ def test_a_mirror_and_a_baseline_are_options_and_stand_in_the_summary(cli: Cli) 
     held = cli("debate", "Ship it?", "--mirror", "true", "--baseline").stdout
     debate_id = held.split("counterpoint show ")[1].split()[0]
     printed = cli("show", debate_id, "--view", "verdict").stdout
-    setup = open_setup(cli, "--mirror", "if_contested", "--rounds", "1")
+    setup = open_setup(cli, "--mirror", "if_decided", "--rounds", "1")
 
     assert "Mirror (stances swapped)" in printed
     assert "The mirror agrees." in " ".join(printed.split())
     assert "blind ballots for" in printed
-    assert setup["mirror"] == "if_contested"
+    assert setup["mirror"] == "if_decided"
 
 
 @pytest.mark.requirement("N28", "N32")

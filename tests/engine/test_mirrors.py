@@ -41,16 +41,24 @@ async def test_a_debater_who_is_better_is_found_out_by_the_mirror(tmp_path: Path
 
 
 async def test_judges_who_are_biased_to_a_side_stay_opposed_whoever_argues(tmp_path: Path) -> None:
-    ended, _ = await hold(tmp_path / "db", Planted(bias=SPLIT), judges=JUDGES[:2], mirror="if_contested")
+    ended, _ = await hold(tmp_path / "db", Planted(bias=SPLIT), judges=JUDGES[:2], mirror=True)
 
     report = build_report(ended.debate)
-    assert ended.debate.mirror_opened
-    assert ended.debate.mirror_opened.because == "contested"
     assert (report.outcome, report.mirror.position_effect, report.mirror.debater_effect) == (
         "contested",
         0.0,
         0.0,
     )
+
+
+async def test_before_one_of_different_models_wins_its_mirror_is_asked(tmp_path: Path) -> None:
+    ended, _ = await hold(tmp_path / "db", Planted(skill={"Ada": 6}), mirror="if_decided")
+    assert ended.debate.mirror_opened
+    assert ended.debate.mirror_opened.because == "decided"
+    assert build_report(ended.debate).outcome == "contested"
+    split, none = await hold(tmp_path / "other", Planted(bias=SPLIT), judges=JUDGES[:2], mirror="if_decided")
+    assert build_report(split.debate).outcome == "contested"
+    assert none is None
 
 
 async def test_nobody_who_is_asked_in_a_mirror_is_told_that_it_is_one(tmp_path: Path) -> None:

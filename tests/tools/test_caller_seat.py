@@ -209,12 +209,12 @@ async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_m
 @pytest.mark.parametrize(
     ("name", "more", "tasks"),
     [
-        ("settle", {"max_rounds": 1}, ["argument", "argument", "closing"]),
+        ("settle", {"max_rounds": 1}, ["ballot"] * 2 + ["argument"] * 2 + ["closing"] + ["ballot"] * 2),
         ("handoff", {"options": {"limits": {"max_turns": 2}, **ONCE}}, ["argument", "argument", "judgment"]),
         (
             "round_robin",
             {"max_rounds": 1, "options": {"referee": True}},
-            ["argument"] * 2 + ["audit", "deliverable"],
+            ["ballot"] * 2 + ["argument"] * 2 + ["audit", "deliverable"] + ["ballot"] * 2,
         ),
         (
             "verdict",

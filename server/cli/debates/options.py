@@ -137,9 +137,7 @@ DEBATE_OPTIONS = combine_options(
     click.option("--baseline", is_flag=True, help="Add a blind vote for as many tokens."),
     session.cache_option,
     click.option("--memory", type=MEMORY, help="Recall earlier debates: so many, or own (3).  [off]"),
-    click.option(
-        "--mirror", type=click.Choice(["true", "if_contested"]), help="Repeat with stances swapped."
-    ),
+    click.option("--mirror", type=click.Choice(["true", "if_decided"]), help="Repeat with stances swapped."),
     *(click.option(f"--{seat.name}", is_flag=True, help=seat.help) for seat in SEATS if seat.help),
     click.option(
         "--claims", type=click.Choice(get_args(ClaimMode)), help="extracted: by an analyst.  [asked]"

@@ -11,9 +11,19 @@ from server.debate.facts.escalation import (
     MirrorOpened,
     MirrorSkipped,
 )
+from server.debate.facts.interventions import (
+    ModelReplaced,
+    RoundsExtended,
+    TextIntervention,
+    TurnRetracted,
+)
 from server.debate.facts.quoting import quote_heading
 from server.debate.state.debate import Debate
 from server.debate.votes.panel import Comparison, compare_mirror
+
+
+def is_none(effect: float | None) -> bool:
+    return effect is None
 
 
 class MirrorReport(BaseModel):
@@ -23,8 +33,8 @@ class MirrorReport(BaseModel):
 
     debate_id: str = ""
     agrees: Annotated[bool, Field(description="The same position is ahead in it; false without one")] = False
-    position_effect: Annotated[float, Field(description="Half the sum of both margins")] = 0.0
-    debater_effect: Annotated[float, Field(description="Half their difference")] = 0.0
+    position_effect: float | None = Field(default=None, exclude_if=is_none)  # half the sum of both margins
+    debater_effect: float | None = Field(default=None, exclude_if=is_none)  # half their difference
     told: Annotated[str, Field(description="The whole of it, or why there is none")] = ""
 
 
@@ -33,11 +43,12 @@ def build_mirror_report(debate: Debate) -> MirrorReport:
     debate_id = opening.debate_id if opening else ""
     if comparison is None:
         return MirrorReport(debate_id=debate_id, told=describe_missing_mirror(debate))
+    is_known = not find_other_texts(debate)
     return MirrorReport(
         debate_id=debate_id,
         agrees=comparison.agrees,
-        position_effect=round(float(comparison.position_effect), 2),
-        debater_effect=round(float(comparison.debater_effect), 2),
+        position_effect=round(float(comparison.position_effect), 2) if is_known else None,
+        debater_effect=round(float(comparison.debater_effect), 2) if is_known else None,
         told=describe_comparison(debate, comparison),
     )
 
@@ -59,12 +70,27 @@ def describe_comparison(debate: Debate, comparison: Comparison) -> str:
     else:
         leader = f"{comparison.mirror_ahead}'s position" if comparison.mirror_ahead else "nobody"
         head = f"In the mirror {leader} was ahead"
-    return (
+    margins = (
         f"{head}. Margin for {stance}: {format_margin(comparison.margin)} as {comparison.side} argued it, "
-        f"{format_margin(comparison.mirror_margin)} as another did; "
-        f"position {format_margin(comparison.position_effect)}, "
+        f"{format_margin(comparison.mirror_margin)} as another did"
+    )
+    if other := find_other_texts(debate):
+        return f"{margins}, of 3; what position and debater count for is unknown: {other}."
+    return (
+        f"{margins}; position {format_margin(comparison.position_effect)}, "
         f"debater {format_margin(comparison.debater_effect)}, of 3."
     )
+
+
+def find_other_texts(debate: Debate) -> str:
+    """What beside the stances is not the same in the mirror; "" where nothing is. Then effects can be told apart."""
+    own_texts = {(debater.role, debater.system_prompt) for debater in debate.setup.debaters}
+    if len(own_texts) > 1:
+        return "debaters have roles or prompts of their own"
+    steered = (TextIntervention, TurnRetracted, ModelReplaced, RoundsExtended)
+    if any(isinstance(change, steered) for change in debate.interventions):
+        return "the debate was steered, and its mirror was not"
+    return "it was forked with other stances" if debate.setup.forked_restanced else ""
 
 
 def format_margin(margin: Fraction) -> str:
@@ -75,8 +101,8 @@ def describe_escalation(event: EscalationEvent) -> str:
     """Work beyond the debate itself, in a sentence."""
     match event:
         case MirrorOpened():
-            because = "" if event.because == "request" else f" because the votes are {event.because}"
-            return f"The mirror is held{because}: debate {event.debate_id}, with the stances swapped."
+            before = "" if event.because == "request" else " before it counts as decided"
+            return f"The mirror is held{before}: debate {event.debate_id}, with the stances swapped."
         case MirrorHeld():
             return f"The mirror, debate {event.debate_id}, was held; its votes count too."
         case MirrorSkipped():

@@ -144,7 +144,7 @@ FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 Weights = Annotated[dict[str, FractionText], *_weight_pairs, Field(max_length=40)]
 
 MirrorChoice = Annotated[
-    bool | Literal["if_contested"],
-    pydantic.WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["if_contested"]}]}),
+    bool | Literal["if_decided", "if_contested"],
+    pydantic.WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["if_decided"]}]}),
     Field(description="Again, stances swapped"),
 ]

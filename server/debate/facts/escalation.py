@@ -1,4 +1,4 @@
-"""What is asked where judges leave a question open: more judges, and the same debate with the stances swapped."""
+"""What is asked before a verdict counts: the same debate with the stances swapped."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,8 @@ from pydantic import Field
 from server.debate.facts.beliefs import Belief
 from server.debate.facts.fact import Count, Dollars, Fact
 
-OpenedBecause = Literal["request", "contested", "undecided"]
+OpenedBecause = Literal["request", "decided"]
+"""Somebody asked for it; or judges are about to decide between sides that different models argued."""
 
 MirrorObstacle = Literal[
     "request",  # somebody concluded the debate

@@ -304,8 +304,8 @@ def check_positions(setup: Opened) -> None:
     are_labels = are_labels and all(map(is_label, setup.labels))
     is_drawn = is_fork or setup.labels == label_debaters(setup, setup.debaters)
     require(are_labels and is_drawn, "its labels are not those that were drawn.")
-    by_request = setup.framing in (None, Framing(problem=NO_FRAMER))
-    require((is_fork or by_request) and not (setup.framer and setup.framing), "its positions have no origin.")
+    has_origin = is_fork or bool(setup.mirror_of) or setup.framing in (None, Framing(problem=NO_FRAMER))
+    require(has_origin and not (setup.framer and setup.framing), "its positions have no origin.")
 
 
 def check_prompt_functions(setup: Opened) -> None:

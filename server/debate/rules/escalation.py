@@ -1,4 +1,4 @@
-"""What is asked where judges leave a question open, before the verdict: the mirror.
+"""What is asked before the verdict of judges: the mirror.
 
 The mirror is the same debate
 held again, as a debate of its own, with the stances handed on among the debaters: what a position is worth stays with
@@ -22,7 +22,6 @@ from server.debate.facts.escalation import (
     OpenedBecause,
     Spent,
 )
-from server.debate.facts.events import Outcome
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.setup.limits import Limits, Window
 from server.debate.facts.setup.opened import Opened
@@ -36,11 +35,11 @@ from server.debate.state.debate import Debate, judge_seats, replace
 from server.debate.state.labels import find_first_side, label_debaters
 from server.debate.state.seats import find_models, find_own_models
 from server.debate.verdicts.rules import count_panel
+from server.debate.votes.counting import Count
 from server.debate.votes.panel import compute_judge_vote, list_mirrored_names
+from server.debate.votes.readings import list_speaker_models
 from server.debate.votes.rereading import ORDERS
 from server.debate.votes.voters import verdict_source
-
-OPEN_OUTCOMES: tuple[Outcome, ...] = ("contested", "undecided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +59,18 @@ def find_escalation(debate: Debate, elapsed: ElapsedTime) -> EscalationEvent | M
             return build_skipped(debate, "request", "somebody concluded the debate while it was held")
         return Mirror(opening.because, opening.debate_id)
     votes = tuple(compute_judge_vote(debate, judge) for judge in judge_seats(debate.setup))
-    outcome = count_panel(debate, votes).outcome
     because: OpenedBecause | None = "request" if debate.setup.mirror == "on" else None
-    if debate.setup.mirror == "if_contested" and outcome in OPEN_OUTCOMES:
-        because = "contested" if outcome == "contested" else "undecided"
+    if debate.setup.mirror == "if_decided" and may_have_been_the_debater(debate, count_panel(debate, votes)):
+        because = "decided"
     if because is None:
         return None
     return find_mirror_obstacle(debate, elapsed) or Mirror(because)
+
+
+def may_have_been_the_debater(debate: Debate, count: Count) -> bool:
+    """Whether a side that nobody is against had another model to argue it than the rest."""
+    argued_by = {frozenset(models) for models in list_speaker_models(debate).values()}
+    return count.outcome in ("decided", "leaning") and not count.against and len(argued_by) > 1
 
 
 def is_panel_heard(debate: Debate) -> bool:
@@ -150,7 +154,7 @@ def build_mirror_setup(debate: Debate, debate_id: str, elapsed: ElapsedTime) -> 
     officers = (officer.model_copy(update={"model": models[officer.seat]}) for officer in setup.officers)
     changes["officers"] = tuple(officers)
     changes |= {"run": False, "mirror": "off", "pause_when": ()}
-    changes |= {"synthesizer": None, "output_schema": "", "framer": None, "framing": None, "ledger": None}
+    changes |= {"synthesizer": None, "output_schema": "", "framer": None, "ledger": None}
     changes |= {"team": None}  # its seats have the models that the debate's have by now
     changes |= dict.fromkeys(("forked_from", "forked_root", "forked_import", "forked_hash"), "")
     mirror_setup = setup.model_copy(

@@ -136,9 +136,11 @@ def count_panel(debate: Debate, votes: tuple[Vote, ...]) -> Count:
         return convert_count(count_debate(debate))
     seats = list_seats(debate, votes)
     threshold = None if debate.voting else debate.threshold
-    count = count_votes(seats, threshold=threshold)
+    compared = compare_mirror(debate)
+    is_confirmed = compared is not None and compared.agrees
+    count = count_votes(seats, threshold=threshold, is_confirmed=is_confirmed)
     if count.outcome == "decided" and find_caps(debate, count.ahead, seats):
-        count = count_votes(seats, threshold=threshold, is_capped=True)
+        count = count_votes(seats, threshold=threshold, is_capped=True, is_confirmed=is_confirmed)
     return apply_voting_rule(debate, votes, count)
 
 

@@ -56,7 +56,11 @@ class Count:
 
 
 def count_votes(
-    seats: Sequence[Seat], *, threshold: Fraction | None = None, is_capped: bool = False
+    seats: Sequence[Seat],
+    *,
+    threshold: Fraction | None = None,
+    is_capped: bool = False,
+    is_confirmed: bool = False,
 ) -> Count:
     """Count the votes of all seats that were asked. Silence is no opposition, and neither is `SYNTHESIS`.
 
@@ -66,7 +70,8 @@ def count_votes(
     than half of what voted is for a position of their own. undecided: less than half of the weight voted.
 
     `threshold`: the share of the weight that makes a side leaning, in place of these conditions.
-    `is_capped`: at most leaning.
+    `is_capped`: at most leaning. `is_confirmed`: its mirror found the same, which stands in place of probability and
+    margins.
     """
     sides: dict[str, list[Seat]] = {}
     for seat in seats:
@@ -89,10 +94,13 @@ def count_votes(
     supporters = sides[ranked[0][1]]
     against = (chosen_weight - sum_weights(supporters)) / total
     count = build_count("contested" if against else "undecided", supporters, total, against, lead)
-    is_leaning = count.support >= threshold if threshold is not None else is_enough and leads(count)
+    is_leaning = (
+        count.support >= threshold if threshold is not None else is_enough and leads(count, is_confirmed)
+    )
     if not is_leaning:
         return count if is_enough else replace(count, outcome="undecided")
-    return replace(count, outcome="decided" if not is_capped and decides(count, supporters) else "leaning")
+    is_decided = not is_capped and decides(count, supporters, is_confirmed)
+    return replace(count, outcome="decided" if is_decided else "leaning")
 
 
 def build_count(
@@ -123,20 +131,22 @@ def is_opposed(count: Count) -> bool:
     return count.against > LITTLE_OPPOSITION * (count.support + count.against)
 
 
-def leads(count: Count) -> bool:
+def leads(count: Count, is_confirmed: bool) -> bool:
     if not is_opposed(count):
         return count.support >= HALF
     share = count.support / (count.support + count.against)
-    return count.probability >= LEANING_PROBABILITY and share >= LEANING_SHARE
+    return (is_confirmed or count.probability >= LEANING_PROBABILITY) and share >= LEANING_SHARE
 
 
-def decides(count: Count, supporters: Sequence[Seat]) -> bool:
+def decides(count: Count, supporters: Sequence[Seat], is_confirmed: bool) -> bool:
+    is_clear = count.probability >= DECIDED_PROBABILITY and all(
+        seat.margin >= CLEAR_MARGIN for seat in supporters
+    )
     families = {seat.family or family(seat.model) for seat in supporters}
     return (
         count.support > HALF
         and not is_opposed(count)
-        and count.probability >= DECIDED_PROBABILITY
-        and all(seat.margin >= CLEAR_MARGIN for seat in supporters)
+        and (is_confirmed or is_clear)
         and (len(families) > 1 or any(seat.is_proven for seat in supporters))
     )
 

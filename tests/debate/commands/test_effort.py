@@ -103,7 +103,7 @@ def test_judges_are_the_different_models_there_are_that_can_judge(
 @pytest.mark.parametrize("level", PRESETS)
 @pytest.mark.parametrize("name", ARGUED_FORMATS)
 def test_every_level_of_every_format_is_held_as_estimated(name: str, level: str) -> None:
-    setup = plan(FIVE, level, format=name)
+    setup = plan(FIVE, level, format=name, options={"mirror": False})
     check_opened(setup)
     at = simulate(setup, task_script({}))
     found = estimate(at.debate)
@@ -132,14 +132,12 @@ def test_the_estimate_names_calls_time_and_money_of_all_three() -> None:
     assert estimate_levels(setup.model_copy(update={"effort": None})) == {}
 
 
-def test_a_mirror_that_is_asked_for_takes_as_much_again_and_one_for_contested_votes_may() -> None:
+def test_a_mirror_that_is_asked_for_takes_as_much_again_and_one_before_it_is_decided_may() -> None:
     plain, mirrored = (Debate(plan(FIVE, options={"mirror": mirror})) for mirror in (False, True))
     assert estimate(mirrored).calls == 2 * estimate(plain).calls
     assert estimate(mirrored).seconds == tuple(2 * bound for bound in estimate(plain).seconds)
     assert mirrored.setup.mirror == "on"
-    assert "twice that with its mirror" in estimate_line(
-        Debate(plan(FIVE, options={"mirror": "if_contested"}))
-    )
+    assert "twice that with its mirror" in estimate_line(Debate(plan(FIVE, options={"mirror": "if_decided"})))
 
 
 def test_a_mirror_and_a_baseline_take_the_debate_three_times_for_a_mirror_has_no_baseline() -> None:
@@ -160,7 +158,7 @@ def test_a_mirror_and_a_baseline_take_the_debate_three_times_for_a_mirror_has_no
 @pytest.mark.parametrize(
     ("models", "asked", "mirror"),
     [
-        (FIVE, {}, "if_contested"),
+        (FIVE, {}, "if_decided"),
         (FIVE, {"options": {"mirror": False}}, "off"),
         (["caller", "a/x"], {}, "off"),
         (["local"], {}, "off"),

@@ -10,6 +10,7 @@ from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.escalation import MirrorHeld, MirrorOpened, MirrorReading, MirrorSkipped
 from server.debate.facts.events import Event, Judged, Spoke
 from server.debate.facts.setup.limits import Limits
+from server.debate.facts.setup.seats import Framing
 from server.debate.machine.transitions import apply, replay
 from server.debate.records.setup import check_opened
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
@@ -20,8 +21,8 @@ from server.debate.rules.escalation import (
     find_escalation,
 )
 from server.debate.state.debate import replace
-from server.debate.verdicts.rules import find_caps
-from server.debate.votes.panel import compare_mirror, list_judgments
+from server.debate.verdicts.rules import count_panel, find_caps
+from server.debate.votes.panel import compare_mirror, compute_judge_vote, list_judgments
 from tests.support.simulation import (
     MIRROR_ID,
     DebateSimulation,
@@ -89,7 +90,7 @@ def test_a_reversed_mirror_is_never_decided_however_clear_the_votes_are() -> Non
 
 
 def test_a_mirror_in_which_nobody_is_ahead_neither_agrees_nor_reverses() -> None:
-    at = play(judge(FOR, FOR, AGAINST), mirror="if_contested")
+    at = play(judge(FOR, FOR, None), mirror="if_decided")
     at.play_mirror(judge(None, None, None))
 
     compared = compare_mirror(at.debate)
@@ -98,13 +99,57 @@ def test_a_mirror_in_which_nobody_is_ahead_neither_agrees_nor_reverses() -> None
 
 
 def test_where_only_the_mirror_finds_a_winner_the_finding_says_so() -> None:
-    at = play(judge(None, None, None), mirror="if_contested")
-    assert find_escalation(at.debate, NO_ELAPSED_TIME) == Mirror("undecided")
+    at = play(judge(None, None, None), mirror=True)
     at.play_mirror(judge(FOR, FOR, FOR, margin=3))
     at.play()
 
     assert at.debate.verdict
     assert at.debate.verdict.verdict.startswith(("Ahead by the votes of the mirror", "1 of", "2 of", "judge"))
+
+
+@pytest.mark.parametrize(
+    ("winners", "models", "is_due"),
+    [
+        ((FOR, FOR, FOR), MODELS, True),
+        ((FOR, FOR, None), MODELS, True),
+        ((FOR, FOR, FOR), MODELS[:1] * 2, False),  # nobody can have won by being the better model
+        ((FOR, FOR, AGAINST), MODELS, False),  # a split is told as one
+        ((None, None, None), MODELS, False),
+    ],
+)
+def test_it_is_asked_before_different_models_are_decided_between(
+    winners: tuple[str | None, ...], models: list[str], is_due: bool
+) -> None:
+    options = {"judges": {"models": JUDGES}, "mirror": "if_decided"}
+    at = simulate(
+        label_positions(build_setup(models, format="verdict", options=options)), judge(*winners)
+    ).play()
+    due = Mirror("decided") if is_due else None
+    assert find_escalation(at.debate, NO_ELAPSED_TIME) == due
+    assert bool(at.debate.verdict) is not is_due
+
+
+def test_one_that_agrees_lifts_a_label_that_stood_on_low_margins() -> None:
+    options = {"judges": {"models": JUDGES}, "mirror": True}
+    setup = build_setup(MODELS, format="advocates", options=options)
+    at = simulate(label_positions(setup), judge(FOR, FOR, FOR, margin=1)).play()
+    alone = count_panel(
+        at.debate, tuple(compute_judge_vote(at.debate, f"judge {number}") for number in (1, 2, 3))
+    )
+    assert alone.outcome == "leaning"
+    at.play_mirror(judge(AGAINST, AGAINST, None, margin=1))
+    assert at.play().debate.verdict
+    assert at.debate.verdict
+    assert (at.debate.verdict.outcome, at.debate.verdict.winner) == ("decided", FOR)
+
+
+def test_it_keeps_the_framing_that_the_debate_was_given() -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    framing = Framing(assumption="The team has six people.")
+    debate = replace(at.debate, changed_setup=at.debate.setup.model_copy(update={"framing": framing}))
+    setup = build_mirror_setup(debate, "k3x9w2m4p7qr", NO_ELAPSED_TIME)
+    assert setup.framing == framing
+    check_opened(setup)
 
 
 def test_beliefs_of_the_mirror_are_about_the_positions_here() -> None:

@@ -7,9 +7,9 @@ from tests.support.simulation import MIRROR_ID, render_finding, simulate, task_s
 
 
 def play_mirrored() -> list[Event]:
-    """A debate that its judges leave open, and whose mirror agrees with one of them."""
-    options = {"mirror": "if_contested", "judges": {"models": ["vendor/j", "vendor/k", "vendor/r"]}}
-    found = {"judge 1": "A", "judge 2": "B", "judge 3": None}
+    """A debate between different models that nobody judges otherwise, and whose mirror agrees."""
+    options = {"mirror": "if_decided", "judges": {"models": ["vendor/j", "vendor/k", "vendor/r"]}}
+    found = {"judge 1": "A", "judge 2": "A", "judge 3": None}
     script = task_script({"judgment": lambda call: render_finding(found[call.seat])})
     at = simulate(build_setup(["openai/gpt-5", "anthropic/claude-4"], options=options), script).play()
     at.play_mirror(task_script({"judgment": lambda _: render_finding("B")}))

@@ -3,7 +3,7 @@
     quick      no private ballots, one judge
     standard   private ballots as the format has them, a judge for each of up to three models
     assured    debaters of different families, ballots after every round, up to five judges, a baseline, and a mirror
-               where the judges leave it open
+               before a verdict between different models counts as decided
 
 An option wins over the preset. What a preset chose is part of the set-up, so a fork, or a reader of the record, need
 not know the presets of this release.
@@ -36,7 +36,7 @@ class Preset:
     ballots: BallotMode | None  # None: as the format has them
     most_judges: int
     is_thorough: bool = (
-        False  # with debaters of different families, a mirror if it is contested, and a baseline
+        False  # with debaters of different families, a mirror before it is decided, and a baseline
     )
 
 
@@ -113,7 +113,7 @@ def apply_effort(setup: Opened, level: EffortLevel) -> Opened:
         panel = changes.get("judges", setup.judges)
         by_models = AWAITED.isdisjoint((*debating, *panel.models)) and {*panel.models} != {EMBEDDED}
         can_mirror = verdict_source(setup) == "judges" and by_models
-        changes["mirror"] = "if_contested" if preset.is_thorough and can_mirror else "off"
+        changes["mirror"] = "if_decided" if preset.is_thorough and can_mirror else "off"
     other_phases = [phase for phase in setup.phases if not (phase.is_private or phase.is_baseline)]
     changes["phases"] = add_last_phases(
         other_phases, has_ballots=ballots != "none", has_baseline=has_baseline
@@ -145,7 +145,7 @@ def describe_effort(setup: Opened) -> str:
     if "judges" in effort.open and not setup.answering and (models := setup.judges.models):
         choices.append(f"{format_count(len(models), name_judge(setup))} ({', '.join(dict.fromkeys(models))})")
     if "mirror" in effort.open and setup.mirror != "off":
-        choices.append("a mirror if judges leave it open")
+        choices.append("a mirror before it counts as decided")
     if "baseline" in effort.open and any(phase.is_baseline for phase in setup.phases):
         choices.append("a blind vote for as many tokens")
     instead = f" The limits do not pay for {effort.instead_of}." if effort.instead_of else ""

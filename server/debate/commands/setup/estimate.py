@@ -97,7 +97,7 @@ def estimate(debate: Debate) -> Estimate:
         (low[0], high[0]),
         (low[1], high[1]),
         (estimate_cost(debate, low), estimate_cost(debate, high)),
-        may_double=debate.setup.mirror == "if_contested",
+        may_double=debate.setup.mirror == "if_decided",
         most_calls=calls[1] + samples if calls[1] > calls[0] else 0,
     )
 

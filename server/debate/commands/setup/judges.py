@@ -11,8 +11,13 @@ from server.debate.facts.setup.seats import AWAITED, EMBEDDED, WRITTEN, JudgePan
 from server.debate.votes.families import family
 from server.debate.votes.voters import verdict_source
 
-MIRROR_MODES: dict[bool | str, MirrorMode] = {False: "off", True: "on", "if_contested": "if_contested"}
-"""`options.mirror` as a debate records it."""
+MIRROR_MODES: dict[bool | str, MirrorMode] = {
+    False: "off",
+    True: "on",
+    "if_decided": "if_decided",
+    "if_contested": "if_decided",
+}
+"""`options.mirror` as a debate records it. The last is what callers wrote when it followed a split."""
 
 
 def check_escalation(setup: Opened) -> None:

@@ -11,7 +11,7 @@ EffortLevel = Literal["quick", "standard", "assured"]
 PresetOption = Literal["debaters", "ballots", "stop", "judges", "mirror", "baseline"]
 StopMode = Literal["off", "on"]
 CacheMode = Literal["off", "reuse"]
-MirrorMode = Literal["off", "on", "if_contested"]
+MirrorMode = Literal["off", "on", "if_decided"]
 ChallengeMode = Literal["off", "report", "challenge"]
 CountingRule = Literal["judges", "moderator", "ballots", "swing"]
 """Whose votes make the verdict, and how they are counted."""
