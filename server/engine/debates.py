@@ -196,10 +196,7 @@ class DebateManager:
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = await self.load(debate_id)
-        ledger = self.store.name_ledger(parent.owner)
-        setup, inherited_events = await self.planner.plan_fork(
-            parent, at_round, changes, self.store.storage.ledger, ledger
-        )
+        setup, inherited_events = self.planner.plan_fork(parent, at_round, changes)
         identity = repeats.build_identity(joins, fork=debate_id, at_round=at_round, changes=changes)
         return await self._create(setup, inherited_events, actor, code, identity, guest, parent)
 

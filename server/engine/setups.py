@@ -9,11 +9,10 @@ from functools import partial
 from anyio import to_thread
 
 from server.debate.commands.forks.fork import fork
-from server.debate.commands.forks.teams import plan_fork_team
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.open import add_prices, add_prompt_functions, open_debate
-from server.debate.commands.setup.team import list_candidates, list_models, plan_team
+from server.debate.commands.setup.team import list_models, plan_team
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event
 from server.debate.facts.setup.opened import Opened
@@ -82,25 +81,11 @@ class SetupPlanner:
             else setup
         )
 
-    async def plan_fork(
-        self, parent: DebateSnapshot, at_round: int, changes: ChangesInput, ledger: Ledger, owner: str
+    def plan_fork(
+        self, parent: DebateSnapshot, at_round: int, changes: ChangesInput
     ) -> tuple[Opened, tuple[Event, ...]]:
-        """The set-up of a fork and the events that it inherits: with the models of its parent, or another team.
-
-        Without candidates the team is chosen of the parent's, or of the usual models.
-
-        Raises:
-            InvalidRequestError, NoModelError: as `plan`.
-        """
-        debate, team = parent.debate, None
-        build = partial(fork, parent.id, debate, parent.entries, at_round, changes)
-        if changes.team:
-            build()  # what cannot be forked is refused before anything is chosen
-            models: Sequence[str] = changes.team.candidates or list_candidates(debate.setup.team)
-            models = models or await self._choose_models([])
-            team_request = plan_fork_team(debate, at_round, changes, models)
-            team = await self._find_team(team_request, changes.seed or debate.setup.seed, ledger, owner)
-        setup, inherited_events = build(team)
+        """The set-up of a fork and the events that it inherits. Raises InvalidRequestError."""
+        setup, inherited_events = fork(parent.id, parent.debate, parent.entries, at_round, changes)
         return add_prices(setup, self.prices.find_price), inherited_events
 
     async def _choose_models(self, debater_models: Sequence[str]) -> Sequence[str]:

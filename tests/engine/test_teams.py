@@ -245,6 +245,17 @@ async def test_a_fork_keeps_the_team_unless_it_has_models_of_its_own() -> None:
             check_opened(fork.debate.setup)
 
 
+async def test_judges_that_a_fork_names_were_not_chosen() -> None:
+    async with open_many() as manager:
+        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
+        changes = ChangesInput.model_validate({"judges": {"models": ["mine"]}})
+        forked = await manager.fork(ended.id, 1, changes, actor="test")
+        team = build_state(forked)["team"]
+        assert (team["chosen"], team["judges"]) == (list_seats(ended), [])
+        assert "to judge" not in team["reason"]
+        check_opened(forked.debate.setup)
+
+
 @pytest.mark.parametrize("is_framed", [True, False])
 async def test_a_mirror_can_be_restored_whoever_sits_there_by_then(*, is_framed: bool) -> None:
     team = {"candidates": list(NAMES)} | ({"size": 3} if is_framed else {})

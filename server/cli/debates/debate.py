@@ -144,7 +144,6 @@ def list_new_models(debate: Debate, changes: dict[str, Any]) -> list[tuple[str, 
 @debaters_option("A debater's new stance")
 @click.option("--moderator-model", "moderator", help="The model of the moderator.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk, those taken over included.")
-@CANDIDATE_OPTIONS
 @SEAT_OPTIONS
 @OUTPUT_OPTIONS
 @click.pass_obj

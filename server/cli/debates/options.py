@@ -33,7 +33,7 @@ TEAM_OPTIONS = {
     "topic": "topic",
     "diversity": "diversity",
 }
-"""Parameters of the command line by the fields of options.team and changes.team that they fill."""
+"""Parameters of the command line by the fields of options.team that they fill."""
 
 Decorator = Callable[[Any], Any]
 InputModel = TypeVar("InputModel", bound=BaseModel)
@@ -115,7 +115,7 @@ CANDIDATE_OPTIONS = combine_options(
     click.option("--topic", help="Choose by what the ledger knows of this tag."),
     click.option("--diversity", type=click.FloatRange(0, 1), help=DIVERSITY_HELP),
 )
-"""Options of `debate` and `fork`: a team that the ledger chooses."""
+"""Options of `debate`: a team that the ledger chooses."""
 
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
 QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
@@ -230,7 +230,7 @@ def build_fork_changes(debater_names: Sequence[str], arguments: dict[str, Any]) 
     data = {name: arguments[name] for name in names if arguments[name]}
     data["models"] = models | {row["name"]: row["model"] for row in rows if row["model"]}
     data["stances"] = {row["name"]: row["stance"] for row in rows}
-    return validate_input(ChangesInput, data | build_judges(arguments) | build_team(arguments), arguments)
+    return validate_input(ChangesInput, data | build_judges(arguments), arguments)
 
 
 def build_team(arguments: dict[str, Any]) -> dict[str, Any]:

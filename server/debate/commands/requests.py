@@ -196,9 +196,7 @@ class VotingInput(Input):
 
 class TeamInput(Input):
     size: Annotated[int, Field(ge=0, le=26, description="0: one for each debater")] = 0
-    candidates: Annotated[
-        ModelNames, Field(max_length=200, description="Empty: `models`; in a fork its parent's")
-    ] = []
+    candidates: Annotated[ModelNames, Field(max_length=200, description="Empty: `models`")] = []
     topic: Annotated[Topic, Field(description="A tag of settled debates")] = ""
     diversity: Annotated[float, Field(ge=0, le=1)] = 1
 
@@ -278,7 +276,6 @@ class ChangesInput(Input):
 
     models: ModelChanges = {}
     stances: StanceChanges = {}
-    team: Annotated[TeamInput | None, Field(description="Chosen anew, where no model is named")] = None
     judges: JudgesInput | None = None
     moderator: ModelName = ""
     documents: Annotated[Documents, Field(description="Added")] = []

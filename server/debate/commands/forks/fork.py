@@ -10,9 +10,7 @@ from server.debate.commands.forks.inheritance import (
     list_later_changes,
     replay_rounds,
 )
-from server.debate.commands.forks.teams import add_choice, keep_choice
 from server.debate.commands.requests import ChangesInput
-from server.debate.commands.setup.team import add_team
 from server.debate.facts import interventions
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event, Recorded
@@ -42,14 +40,13 @@ def fork(
     log: Sequence[Recorded],
     at_round: int,
     changes: ChangesInput,
-    team: Team | None = None,
 ) -> tuple[Opened, tuple[Event, ...]]:
     """Like `build_fork`; if the round is refused, the error names the last earlier one that is possible."""
     try:
-        return build_fork(debate_id, debate, log, at_round, changes, team)
+        return build_fork(debate_id, debate, log, at_round, changes)
     except RoundError as error:
         possible_round = min(at_round - 1, debate.round)
-        while possible_round > 0 and not can_fork(debate_id, debate, log, possible_round, changes, team):
+        while possible_round > 0 and not can_fork(debate_id, debate, log, possible_round, changes):
             possible_round -= 1
         instruction = f"{error.advice}, or pass" if error.advice else "Pass"
         raise InvalidRequestError(
@@ -72,11 +69,8 @@ def build_fork(
     log: Sequence[Recorded],
     at_round: int,
     changes: ChangesInput,
-    team: Team | None = None,
 ) -> tuple[Opened, tuple[Event, ...]]:
     """Return the set-up of a fork and the events that it inherits; round 0 inherits only the set-up.
-
-    `team`: chosen by the plan of `plan_fork_team`.
 
     Raises:
         InvalidRequestError: the round is not over, no round would follow it, or a change is not possible.
@@ -87,7 +81,6 @@ def build_fork(
     if at_round > last_round:
         raise RoundError(f"Round {at_round} is not over, and {last_finished}.")
     at, entries = replay_rounds(log, at_round)
-    changes = add_choice(changes, team, at) if team else changes
     setup = apply_changes(at, changes, at_round)
     inheritance = build_inheritance(at, setup, at_round, changes)
     past = adapt_events(log, entries, inheritance, setup.prompt_functions)
@@ -111,10 +104,17 @@ def build_fork(
         added_rounds = sum(event.rounds for event in past if isinstance(event, interventions.RoundsExtended))
         origin["max_rounds"] = max(changes.max_rounds - added_rounds, 1)
     setup = setup.model_copy(update=origin)
-    setup = add_team(setup, team) if team else setup
     if at_round:
         check_can_continue(setup, past, at_round)
     return setup, tuple(past)
+
+
+def keep_choice(team: Team | None, changes: ChangesInput) -> Team | None:
+    """What a fork keeps of a choice: nothing if debaters get other models, no judges if others are named."""
+    if team is None or changes.models:
+        return None
+    is_named = changes.judges and changes.judges.models
+    return team.model_copy(update={"judges": (), "judge_gains": ()}) if is_named else team
 
 
 def build_inheritance(at: Debate, setup: Opened, at_round: int, changes: ChangesInput) -> Inheritance:

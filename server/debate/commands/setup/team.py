@@ -35,7 +35,7 @@ def plan_team(request: DebateRequest, models: Sequence[str], setup: Opened) -> T
     if request.options.team is None and not (request.models and has_more_models(setup, models)):
         return None
     if request.options.team:
-        check_drawable(models, "as the `model` of a debater")
+        check_drawable(models)
     elif not WRITTEN.isdisjoint(models):
         return None
     problem = f"options.team.size={team.size}, and there are {len(rows)} debaters: leave the size out."
@@ -58,10 +58,10 @@ def plan_team(request: DebateRequest, models: Sequence[str], setup: Opened) -> T
     )
 
 
-def check_drawable(models: Iterable[str], place: str) -> None:
-    """Raises InvalidRequestError if a caller is among the candidates. `place`: where it can be named."""
+def check_drawable(models: Iterable[str]) -> None:
+    """Raises InvalidRequestError if a caller is among the candidates."""
     written = ", ".join(sorted(WRITTEN.intersection(models)))
-    require(not written, f"{written} cannot be drawn: name it {place}.")
+    require(not written, f"{written} cannot be drawn: name it as the `model` of a debater.")
 
 
 def list_models(request: DebateRequest) -> list[str]:
