@@ -6,6 +6,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import Any, assert_never
 
+from server.debate.answer.debates import build_panel
 from server.debate.commands.forks.fork import build_fork
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
@@ -52,8 +53,13 @@ def suggest_reading(stored: StoredDebate, tool: str) -> Iterator[str]:
         yield f"{format_call('get_verdict', debate_id=debate_id)} for the finding"
     else:
         yield f"{format_call('read_debate', debate_id=debate_id)} for everything said"
-    at_round = compute_fork_round(stored.debate, debate_id, stored.entries)
-    yield f"{format_call('fork_debate', debate_id=debate_id, at_round=at_round)} with changes, to try it otherwise"
+    is_unread = is_unreviewed(stored.debate)
+    at_round = 1 if is_unread else compute_fork_round(stored.debate, debate_id, stored.entries)
+    fork = format_call("fork_debate", debate_id=debate_id, at_round=at_round)
+    purpose = (
+        "to keep the answers and have them reviewed" if is_unread else "with changes, to try it otherwise"
+    )
+    yield f"{fork} {purpose}"
 
 
 def suggest_resuming(stored: StoredDebate, tool: str) -> Iterator[str]:
@@ -131,6 +137,12 @@ def can_conclude(debate: Debate) -> bool:
         build_intervention(debate, "conclude", InterventionRequest())
         return True
     return False
+
+
+def is_unreviewed(debate: Debate) -> bool:
+    """Whether there are answers that were to be reviewed, and no review of them can be used."""
+    panel = build_panel(debate)
+    return bool(panel.answers and panel.reviewers and not panel.readers)
 
 
 @once

@@ -1,6 +1,7 @@
 """A seat whose turns a person writes, in a form of the client's or with submit_turn."""
 
 import json
+import re
 from typing import Any
 
 import anyio
@@ -160,3 +161,32 @@ async def test_forms_show_a_person_names_also_in_a_second_reading(open_client: A
     assert WRITES_NAMES in first
     assert WRITES_NAMES not in person.forms[0].message
     assert [event["winner"] for event in judged] == ["Me", "Me"]
+
+
+@pytest.mark.requirement("N1")
+async def test_a_person_who_reviews_answers_reads_the_labels_that_models_read(open_client: Any) -> None:
+    """Whose an answer is would tell which is the person's own; and only labels are understood in a reply."""
+
+    class Reviewer(Person):
+        async def __call__(self, context: Any, form: ElicitRequestFormParams) -> ElicitResult:
+            labels = re.findall(r"^\[([A-Z]\d\d)\]$", form.message, re.MULTILINE)
+            review = {"recommendation": "Keep it.", "follows": labels, "groups": [labels]}
+            self.answers = [json.dumps(review) if labels else "Keep it, I would say."]
+            return await super().__call__(context, form)
+
+    person = Reviewer("")
+    asked = {"question": "Keep the queue?", "format": "second_opinion", "models": ["scripted", "human"]}
+    document = {"title": "Report", "text": "The queue is idle. " * 500}
+    async with open_client(elicitation_callback=person) as client:
+        step = await call(client, "start_debate", **asked, documents=[document], run=True, wait_seconds=5)
+        reviewed = await read_events(client, step, "reviewed")
+
+    assert step["status"] == "concluded", step["reason"]
+    answer, review, *_ = (form.message for form in person.forms)
+    head = "Advisor 2, round {} ({}). Decline to leave it to your assistant.\n\n> Keep the queue?\n\n# "
+    assert answer.startswith(head.format(1, "advice") + "Task\n")
+    assert review.startswith(head.format(2, "review") + "Answers\n")
+    assert "[Advisor" not in review
+    (found,) = [event for event in reviewed if event["seat"] == "Advisor 2"]
+    assert found["groups"] == [["Advisor 2", "Advisor 1"]]
+    assert found["follows"] == ["Advisor 2", "Advisor 1"]

@@ -12,7 +12,7 @@ from mcp import Client
 from server.debate.facts.text import collapse_whitespace, format_dollars
 from server.debate.views.markdown import END_REASONS
 from server.models import ModelError, Request
-from server.models.fakes.scripted import ScriptedModel
+from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.tools import texts
 from server.tools.results import DebateListResult, SteerResult, StepResult, VerdictResult, ViewResult
 from tests.support.client_calls import call
@@ -39,6 +39,13 @@ def fail(_request: Request) -> str:
     raise ModelError("unavailable", "cannot be reached", attempts=9)
 
 
+def fail_to_review(request: Request) -> str:
+    if request.prompt.summary.task == "review":
+        raise ModelError("unavailable", "cannot be reached")
+    return build_reply_text(request)
+
+
+ADVISORS = {"models": ["p"], "debaters": [], "format": "second_opinion"}
 JUDGES = {"judges": {"models": ["one", "two", "three"]}}
 COMMON = {"recommendation": "Half now, half later."}
 
@@ -77,6 +84,18 @@ STATES: dict[str, dict[str, Any]] = {
     "contested": judge("Ada", "Ben's", "Ada"),
     "undecided": judge(None, None, None),
     "synthesis": judge(None, None, None, **COMMON),
+    "concluded by advisors": {
+        "models": {"p": ScriptedModel()},
+        "asked": ADVISORS,
+        "outcome": "leaning",
+    },
+    "concluded without a review": {
+        "models": {"p": ScriptedModel(fail_to_review)},
+        "asked": ADVISORS,
+        "outcome": "undecided",
+    },
+    "paused below the quorum of advisors": {"models": {"p": ScriptedModel(fail)}, "asked": ADVISORS},
+    "waiting for an advisor": {"asked": {**ADVISORS, "models": ["caller"]}},
     "concluded with a result alone": {"asked": {"format": "round_robin"}},
     "concluded with a result in a shape": {
         "asked": {"format": "round_robin", "options": {"output_schema": {"type": "object"}}}
@@ -135,7 +154,9 @@ def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, part in value.items():
             is_own = key == "provenance" and part["recorded_here"]  # texts name who recorded what others did
-            if key != "headline" and not is_own:  # the first line and the cautions have what it holds
+            is_for_programs = key in ("written_by", "sources")
+            # The first line and the cautions have what the headline holds.
+            if key != "headline" and not (is_own or is_for_programs):
                 yield from facts(key, part)
     elif isinstance(value, list):
         for part in value:
@@ -224,7 +245,9 @@ async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
     status = answers[0][2].structured_content["status"]
     assert status == ("concluded" if state in OUTCOMES else state.split(maxsplit=1)[0])
     assert ("fork_debate" in dict(named)) == (status in ended)
-    assert answers[1][2].structured_content["outcome"] == (state if state in OUTCOMES else "")
+    assert answers[1][2].structured_content["outcome"] == scenario.get(
+        "outcome", state if state in OUTCOMES else ""
+    )
 
 
 @pytest.mark.parametrize("state", ["paused by a budget", "paused below the quorum again"])
@@ -238,6 +261,24 @@ async def test_the_first_call_of_each_hint_leads_to_the_end(open_modern: Any, st
             step = await call(client, name, **arguments)
 
     assert step["status"] == "concluded", step["next"]
+
+
+async def test_answers_that_nobody_reviewed_are_kept_by_the_fork_that_is_named(open_modern: Any) -> None:
+    model = ScriptedModel(fail_to_review)
+    async with open_modern({"p": model}) as client:
+        step = await call(client, "start_debate", question="Ship it?", run=True, **ADVISORS)
+        assert (step["status"], step["answer"]["head"]) == ("concluded", "Open")
+        assert step["next"].endswith(", at_round=1) to keep the answers and have them reviewed.")
+        model.script = None
+        model.requests.clear()
+        name, arguments = parse_calls(step["next"])[1]
+        fork = await call(client, name, **arguments, wait_seconds=5)
+        while fork["status"] in ("ready", "running"):
+            fork = await call(client, "step_round", debate_id=fork["debate_id"])
+
+    assert (fork["status"], fork["answer"]["head"]) == ("concluded", "Leaning")
+    tasks = [request.prompt.summary.task for request in model.requests]
+    assert tasks == ["review", "review", "report"]
 
 
 @pytest.mark.requirement("N8")

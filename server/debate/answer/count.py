@@ -119,6 +119,8 @@ def find_caps(panel: Panel, sides: Sides) -> tuple[str, ...]:
         caps.append(f"{who} had answered otherwise before reading the others.")
     if any(review.usage.sent_tokens for reviews in panel.reviewed.values() for review in reviews):
         caps.append("A reviewer was shown only a part of the documents.")
+    if panel.reads_digests:
+        caps.append("Whoever checked the answers read only a digest of the documents.")
     return tuple(caps)
 
 
@@ -202,6 +204,8 @@ def describe_probabilities(panel: Panel, count: Count) -> str:
         for seats in (alike, [seat for seat in panel.readers if seat not in alike])
     )
     who = "It says" if len(panel.readers) == 1 else "Each says"
+    if not shares:  # the only one who checked the answers advises something else
+        return f"{who} how likely its other advice is right: {others}."
     return (
         f"{who} how likely its advice is right: {shares}{f'; for other advice {others}' if others else ''}."
     )
@@ -210,7 +214,7 @@ def describe_probabilities(panel: Panel, count: Count) -> str:
 def describe_course(panel: Panel, count: Count) -> str:
     """How those who answered came to where they stand, after "2 model families"."""
     held, asked, moved = len(count.supporters), len(panel.voters), len(count.sides.moved)
-    case = find_case(panel, count)
+    case, s = find_case(panel, count), "s" if len(list_families(panel)) == 1 else ""
     if case == "none":
         is_small = not any(answer.informative for answer in panel.advised.values())
         return (
@@ -221,12 +225,12 @@ def describe_course(panel: Panel, count: Count) -> str:
     if case == "majority":
         return f"answered; {held} of {asked} advise this"
     if case == "divided":
-        return "answered differently; one checked" if panel.is_quick else "stay divided"
+        return "answered differently; one checked" if panel.is_quick else f"stay{s} divided"
     missing = len(panel.advisors) - len(panel.advised)
     courses = {
-        f"agree after checking; {moved} of {asked} had answered otherwise": moved > 0,
-        f"agree after checking; {missing} of {len(panel.advisors)} answers are missing": missing > 0,
-        f"agree, as far as they could be read: {held} of {asked}": held < asked,
+        f"agree{s} after checking; {moved} of {asked} had answered otherwise": moved > 0,
+        f"agree{s} after checking; {missing} of {len(panel.advisors)} answers are missing": missing > 0,
+        f"agree{s}, as far as they could be read: {held} of {asked}": held < asked,
         "gave this answer, and checked it": asked == 1,
         "gave this answer apart; one checked it": len(panel.readers) == 1,
     }

@@ -58,6 +58,8 @@ def build_panel(debate: Debate) -> Panel:
     """What was asked and came back, without what was retracted."""
     setup, effort = debate.setup, debate.setup.effort
     active = [fact for fact in debate.advice if debate.is_active(fact)]
+    # What was written about the answers as a whole rests on what was retracted since.
+    current = [fact for fact in active if fact.seen >= debate.retracted_at]
     reviewers = list_reviewers(debate)
     level, readings = effort.level if effort else "standard", count_readings(debate)
     if level == "quick" and not setup.judges.models:
@@ -78,6 +80,7 @@ def build_panel(debate: Debate) -> Panel:
         readings=readings,
         families={seat: family(model) for seat, model in models.items()},
         documents=tuple(document.text for document in setup.documents),
+        reads_digests=setup.reader is not None,
         mine=Opinion(recommendation=mine) if mine else None,
         advised={one.seat: one for one in active if isinstance(one, Advised)},
         reviewed={seat: tuple(one for one in reviews if one.seat == seat) for seat in reviewers},
@@ -91,9 +94,9 @@ def build_panel(debate: Debate) -> Panel:
             for number in rounds
         ),
         reports=tuple(
-            sorted((one for one in active if isinstance(one, Reported)), key=lambda one: one.slot_index)
+            sorted((one for one in current if isinstance(one, Reported)), key=lambda one: one.slot_index)
         ),
-        check=next((one for one in active if isinstance(one, Checked)), None),
+        check=next((one for one in current if isinstance(one, Checked)), None),
     )
 
 

@@ -21,6 +21,7 @@ class Panel:
     readings: int = 1  # of all answers by each reviewer
     families: Mapping[str, str] = field(default_factory=dict)  # who trained the model of a seat
     documents: tuple[str, ...] = ()
+    reads_digests: bool = False  # of documents that are too long to be shown whole
     mine: Opinion | None = None  # the caller's own answer
     advised: Mapping[str, Advised] = field(default_factory=dict)
     reviewed: Mapping[str, tuple[Reviewed, ...]] = field(default_factory=dict)  # in the order of the readings

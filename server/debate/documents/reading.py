@@ -63,10 +63,10 @@ def list_reading_cautions(debate: Debate) -> list[str]:
             continue
         row = build_row(debate, source.document, source.number)
         passage_count = sum(passage["found"] == "passage" for passage in row["passages"])
+        passages = "" if debate.setup.answering else f", and {format_count(passage_count, 'passage')} of it"
         line = (
             f"Doc {row['doc']} ({row['characters']:,} characters) was too long for {', '.join(row['not_whole_for'])}: "
-            f"they read a digest by {clean_line(reader.model)} in {format_count(row['sections'], 'section')}, and "
-            f"{format_count(passage_count, 'passage')} of it."
+            f"they read a digest by {clean_line(reader.model)} in {format_count(row['sections'], 'section')}{passages}."
         )
         if unread_sections := row["unread"]:
             line += f" Nobody read {', '.join(unread_sections[:5])}{' …' if unread_sections[5:] else ''}."
@@ -80,7 +80,8 @@ def describe_reading(setup: Opened) -> str:
     if reader is None:
         return ""
     calls = format_count(len(reader.sections), "call")
+    passages = "" if setup.answering else " Debaters can ask for passages."
     return (
         f"The documents do not fit every window: {clean_line(reader.model)} digests them in {calls} before the first "
-        f"round, {reader.words} words a section. Debaters can ask for passages."
+        f"round, {reader.words} words a section.{passages}"
     )

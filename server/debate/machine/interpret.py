@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, assert_never
 
 from server.debate.facts.advice import Advised, Checked, Exchanged, Reported, Reviewed
-from server.debate.facts.answers import MessageAct, Usage
+from server.debate.facts.answers import MessageAct
 from server.debate.facts.events import (
     NO_POSITION,
     AnswerEvent,
@@ -74,7 +74,7 @@ def interpret(debate: Debate, call: Call, reply: Reply) -> AnswerEvent | Failed:
     by_function = bool(reply.function_calls) and hands_over(debate, call)
     if not (text or by_function):
         if reply.cut:
-            detail = describe_long_thought(reply.usage, "wrote nothing")
+            detail = describe_long_thought(reply.usage.output_tokens, "wrote nothing")
             return build_failure(call, "thought_too_long", detail, reply.usage)
         return build_failure(call, "empty", "the model said nothing", reply.usage)
     try:
@@ -86,14 +86,19 @@ def interpret(debate: Debate, call: Call, reply: Reply) -> AnswerEvent | Failed:
         return form.fact(**common, usage=reply.usage, **fields)
     except (ValueError, RecursionError) as error:
         if reply.cut and reply.usage.thinking_tokens:
-            detail = describe_long_thought(reply.usage, "was stopped before its answer was complete")
+            detail = describe_long_thought(
+                reply.usage.thinking_tokens, "was stopped before its answer was complete"
+            )
             return build_failure(call, "thought_too_long", detail, reply.usage)
         return build_failure(call, "unreadable", describe_error(error, cut=reply.cut), reply.usage)
 
 
-def describe_long_thought(usage: Usage, outcome: str) -> str:
-    """What came of a model that thought up to its limit. `outcome`: what it did, without the subject."""
-    tokens = usage.thinking_tokens or usage.output_tokens
+def describe_long_thought(tokens: int, outcome: str) -> str:
+    """What came of a model that thought up to its limit: 0 tokens where nobody counted them.
+
+    Who wrote nothing thought all that it put out, whatever its provider calls thoughts. `outcome`: what it did, without
+    the subject.
+    """
     spending = f"spent {tokens:,} tokens on thinking" if tokens else "thought up to its limit of tokens"
     return f"{spending} and {outcome}; raise limits.thinking_tokens or set options.thinking=low"
 

@@ -49,7 +49,7 @@ def read_answer(text: str) -> dict[str, Any]:
     try:
         fields = find_fields(text, "recommendation")
     except ValueError:
-        if begins_with_object(text):
+        if begins_with_object(text) or not drop_nothing(text.strip("[]")):
             raise
         return {"recommendation": text[:MAX_FIELD_LENGTH], "probability": EVEN_ODDS}
     return read_advice(fields, OPINION_KEYS, clean)

@@ -286,6 +286,8 @@ def read_percent(value: Any) -> int | None:
 def describe_error(error: Exception, *, cut: bool) -> str:
     """Why a reply could not be read, in words that help its author."""
     problem = str(error) or type(error).__name__
+    if isinstance(error, RecursionError):
+        problem = "the JSON of the reply is nested too deeply"
     if isinstance(error, ValidationError):
         first_error = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first_error["loc"]) or "the answer"

@@ -9,6 +9,8 @@ from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from server.debate.commands.submit import MAX_SUBMISSION_LENGTH
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.setup.phases import ADVICE_TASKS
 from server.debate.facts.setup.seats import CLIENT, HUMAN
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.labels import name_sides
@@ -137,17 +139,27 @@ def choose_turn(call: ToolCall, snapshot: DebateSnapshot) -> Call | None:
 
 
 def build_form(snapshot: DebateSnapshot, turn: Call) -> ElicitRequestFormParams:
-    """A form with a field for the text of a turn, below its instruction and the last words, with names for labels."""
+    """A form with a field for the text of a turn, below its instruction and the last words, with names for labels.
+
+    Labels of answers stay, as models read them: nobody is told whose an answer is.
+    """
     awaited = next(row for row in awaited_turns(snapshot.debate) if row.speaker == turn.seat)
     record, _, instruction = awaited.prompt.partition(f"{TURN_HEADING}\n")
     field = {"type": "string", "title": turn.seat[:60], "maxLength": MAX_SUBMISSION_LENGTH}
     if turn.task in TASKS_ABOUT_SIDES:
         instruction += "\nWhere this asks for a label, write a name."
-    text = f"{instruction}\n\nSaid last:\n{cut_start(record.strip())}"
-    message = (
+    if turn.task in ADVICE_TASKS:
+        question = (
+            record if len(record) <= MAX_SHOWN_LENGTH else quote_verbatim(snapshot.debate.setup.question)
+        )
+        text = f"{question.strip()}\n\n{instruction}"
+    else:
+        said = f"{instruction}\n\nSaid last:\n{cut_start(record.strip())}"
+        text = name_sides(snapshot.debate, said, turn.reading)
+    head = (
         f"{turn.seat}, round {turn.round} ({describe_task(awaited)}). Decline to leave it to your assistant."
-        f"\n\n{name_sides(snapshot.debate, text, turn.reading)}"
     )
+    message = f"{head}\n\n{text}"
     return ElicitRequestFormParams(
         message=message,
         requested_schema={"type": "object", "properties": {"text": field}, "required": ["text"]},

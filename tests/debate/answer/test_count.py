@@ -316,6 +316,20 @@ SMALL = replace(
             "2 model families (alpha, beta) stay divided. Each says how likely its advice is right: 80 %, 80 %.",
         ),
         (
+            play_panel("AAB", [("", 0), ("", 0), ("B", SURE)], level="quick"),
+            (
+                "3 model families (alpha, beta, gamma) answered; 2 of 3 advise this. "
+                "It says how likely its other advice is right: 90 %."
+            ),
+        ),
+        (
+            play_panel("AB", APART, families=("alpha", "alpha")),
+            (
+                "One model family (alpha) stays divided. Each says how likely its advice is right: 80 %, 80 %. "
+                "That says little about being right: one family errs alike."
+            ),
+        ),
+        (
             play_panel("AA", all_of("A", SURE), [], {"review.1", "review.2"}),
             "2 model families (alpha, beta) answered; nothing was checked.",
         ),

@@ -31,6 +31,9 @@ def review(**fields: Any) -> dict[str, Any]:
 
 def test_an_answer_without_json_is_an_answer() -> None:
     assert read_answer("Do keep it.") == {"recommendation": "Do keep it.", "probability": 50}
+    for nothing in ("[]", "null", "None."):
+        with pytest.raises(ValueError, match="no JSON object"):
+            read_answer(nothing)
     with pytest.raises(ValueError, match="is empty"):
         read_answer('{"recommendation": " "}')
     with pytest.raises(ValueError, match="broken off"):

@@ -11,10 +11,13 @@ from server.debate.answer.lines import format_so_far
 from server.debate.answer.prompts import order_answers
 from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.effort import describe_effort
+from server.debate.commands.setup.estimate import estimate
+from server.debate.documents.reading import describe_reading
 from server.debate.facts.answers import Lookup, Researched
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, PhaseEntered
 from server.debate.facts.setup.limits import Window
+from server.debate.facts.setup.opened import Opened
 from server.debate.machine.render import render
 from server.debate.machine.transitions import replay
 from server.debate.rules.budget import count_expected_answers
@@ -748,13 +751,59 @@ def test_quotes_of_documents_are_looked_up_before_others_read_them() -> None:
     assert "day” (doc 1) [not found in doc 1]" in prompt
 
 
-def test_sections_of_long_documents_are_part_of_the_estimate() -> None:
+def open_long_advice(**fields: Any) -> Opened:
+    """A debate on a document that is too long for its models."""
     documents = [{"title": "Book", "text": "All bridges are closed in winter. " * 4_000}]
-    plain = open_advice(documents=documents)
-    opened = add_windows(plain, [Window(model=model, tokens=8_000) for model in MODELS])
+    plain = open_advice(documents=documents, **fields)
+    return add_windows(plain, [Window(model=model, tokens=8_000) for model in MODELS[:2]])
+
+
+def test_sections_of_long_documents_are_part_of_the_estimate() -> None:
+    opened = open_long_advice()
     assert opened.reader is not None
     sections = len(opened.reader.sections)
-    assert count_expected_answers(Debate(opened)) == count_expected_answers(Debate(plain)) + sections
+    plain = Debate(opened.model_copy(update={"reader": None}))
+    assert count_expected_answers(Debate(opened)) == count_expected_answers(plain) + sections
+    fewest, most = estimate(Debate(opened)), estimate(plain)
+    assert (fewest.calls, fewest.most_calls) == (most.calls + sections, most.most_calls + sections)
+    digested = {"digest": {"summary": "It is about bridges.", "quotes": []}}
+    fork = play_advice(opened, replies=digested).fork(1)
+    assert estimate(fork.debate).calls == 3
+
+
+def test_who_read_only_a_digest_of_the_documents_is_at_most_leaning_and_that_is_said() -> None:
+    opened = open_long_advice()
+    played = play_advice(opened, replies={"digest": {"summary": "It is about bridges.", "quotes": []}})
+    assert len(played.calls_made) == 5 + len(opened.reader.sections)  # type: ignore[union-attr]
+    verdict = build_verdict(played.debate)
+    assert (verdict.outcome, verdict.answer.head) == ("leaning", "Leaning")
+    cap, reading = verdict.cautions
+    assert cap == "Whoever checked the answers read only a digest of the documents."
+    assert reading.startswith("Doc 1 (135,999 characters) was too long for Advisor 1, Advisor 2: they read")
+    assert "passage" not in reading + describe_reading(opened)
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_how_much_a_model_is_to_think_is_recorded_here_as_in_other_formats() -> None:
+    assert open_advice(options={"thinking": "low"}).thinking == "low"
+    assert open_advice().thinking == ""
+
+
+@pytest.mark.parametrize("before_it_came", [True, False])
+def test_a_report_that_was_written_before_a_retraction_is_shown_to_nobody(before_it_came: bool) -> None:
+    """Its draft may be what was retracted."""
+    played = begin_advice(open_advice(effort="assured")).play_to_round(3)
+    report = played.answer(played.pending_calls()[0])
+    if not before_it_came:
+        played.add_events(report)
+    played.intervene("retract", to="Advisor 1", round=1)
+    if before_it_came:
+        played.add_events(report)
+    played.play()
+    answer = build_verdict(played.debate).answer
+    assert (answer.written_by, answer.recommendation) == ("server", "Advice A")
+    assert not played.prompts("checker")
+    assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
 def test_how_often_the_clients_own_model_is_asked_is_said_before() -> None:

@@ -27,11 +27,11 @@ def answer(text: str, *, round_number: int = 3, usage: Usage | None = None) -> F
 @pytest.mark.parametrize(
     ("usage", "detail"),
     [
-        ({"output_tokens": 10_000, "thinking_tokens": 9_990}, "spent 9,990 tokens on thinking"),
+        ({"output_tokens": 42_000, "thinking_tokens": 242}, "spent 42,000 tokens on thinking"),
         ({"output_tokens": 10_000}, "spent 10,000 tokens on thinking"),
         ({"output_tokens": 0}, "thought up to its limit of tokens"),
     ],
-    ids=["counted", "not apart", "not at all"],
+    ids=["counted by what was shown of them", "not apart", "not at all"],
 )
 def test_who_wrote_nothing_is_told_how_long_it_thought(text: str, usage: dict[str, int], detail: str) -> None:
     found = answer(text, usage=build_usage().model_copy(update=usage))
@@ -94,3 +94,10 @@ BELIEFS = {"A": 60, "B": 40}
 )
 def test_an_object_is_closed_behind_its_last_whole_field(text: str, closed: str | None) -> None:
     assert close_object(text) == (text if closed is None else closed)
+
+
+def test_a_reply_that_is_nested_without_end_is_called_so() -> None:
+    found = answer("[" * 9_000)
+
+    assert isinstance(found, Failed)
+    assert found.detail.startswith("the JSON of the reply is nested too deeply")

@@ -15,6 +15,7 @@ from server.debate.facts.setup.seats import (
     CHECKER,
     FRAMER,
     MODERATOR,
+    READER,
     SYNTHESIZER,
     WRITER,
     WRITTEN,
@@ -194,8 +195,10 @@ def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]
     ]
     for task in wanted[: max((wanted.index(task) + 1 for task in wanted if task in held), default=0)]:
         waves[task] = waves[task][held.count(task) :] if task == held[-1] == "exchange" else []
+    sections = setup.reader.sections if setup.reader and not held else ()
+    digests = [Wave((READER,) * len(sections), 0)] if sections else []
     synthesis = [Wave((SYNTHESIZER,), 1)] if setup.synthesizer else []
-    return [*(wave for task in wanted for wave in waves[task]), *synthesis]
+    return [*digests, *(wave for task in wanted for wave in waves[task]), *synthesis]
 
 
 def plan_waves(debate: Debate, *, fewest: bool = False) -> list[Wave]:

@@ -198,6 +198,7 @@ def build_advice_setup(
         effort=build_effort(
             request, level, dict.fromkeys((*(advisor.model for advisor in advisors), *models))
         ),
+        thinking=options.thinking or "",
         fallback_models=tuple(options.fallback_models),
         limits=requests.build_limits(limits),
         pause_when=build_breakpoints(options.pause_when),
