@@ -4,6 +4,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks write [ROW ...]      also puts the table into docs/performance.md
        python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
        python -m benchmarks answers play|sheets|sum DIR ...    how good answers are
+       python -m benchmarks spending    what formats read and write
 """
 
 import sys
@@ -21,6 +22,10 @@ def main() -> None:
             from benchmarks.answers import command  # noqa: PLC0415  (rows measure without the engine)
 
             command.main(arguments)
+        case ["spending"]:
+            from benchmarks import spending  # noqa: PLC0415  (rows measure without the engine)
+
+            spending.main()
         case ["--alone", name]:
             anyio.run(rows.measure_alone, name)
         case ["write", *names]:

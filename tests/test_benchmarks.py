@@ -3,8 +3,11 @@
 import math
 import os
 
+import anyio
 import pytest
 
+from benchmarks import spending
+from benchmarks.answers.questions import load_questions
 from benchmarks.rows import ROWS, run_row
 from benchmarks.table import SMOKE
 
@@ -17,3 +20,14 @@ def test_a_row_of_the_benchmarks_runs(name: str) -> None:
 
     assert not isinstance(lines, str), lines
     assert all(math.isfinite(line.value) for line in lines)
+
+
+@pytest.mark.requirement("N10")
+def test_formats_are_measured_by_what_they_read_and_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ALPHA_API_BASE", "BETA_API_BASE"):
+        monkeypatch.setenv(name, "")
+
+    rows = [row.split(" | ") for row in anyio.run(spending.list_rows, load_questions(["h09"]))]
+
+    assert [int(row[1]) for row in rows] == [3, 5, 7, 8, 12, 13]
+    assert all(0 < int(row[4].rstrip("%")) < 100 for row in rows)

@@ -110,6 +110,12 @@ def generate_prose(prompt: str, chars: int) -> str:
     return text[: chars - 1].ljust(chars - 1, "o") + "." if chars else text
 
 
+def generate_positions() -> str:
+    """Positions named from a question, whatever it asks."""
+    positions = ["Begin small with it.", "Leave it alone."]
+    return json.dumps({"kind": "yes_no", "alternatives": [], "positions": positions, "assumption": ""})
+
+
 def generate_finding(prompt: str, echo: str = "") -> str:
     """A finding, or a ballot, that depends on question and positions only, not on the order of reading."""
     positions = sorted(set(_POSITION.findall(prompt)), key=lambda position: position[1])

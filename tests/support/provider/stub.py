@@ -14,19 +14,21 @@ import json
 import re
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 from tests.support.provider import dialects
+from tests.support.provider.advice import find_task, generate_advice
 from tests.support.provider.completions import (
     add_thoughts,
     add_tool_calls,
     build_completion,
     find_limit,
     generate_finding,
+    generate_positions,
     generate_prose,
 )
 
@@ -98,6 +100,8 @@ class Stub:
     echo: str = ""  # every reply ends with it; of a finding, each text
     tool_calls: tuple[tuple[str, str], ...] = ()  # of `calls`: names and arguments
     reported_model: str = ""  # model name in responses; "" for the requested one
+    script: Callable[[str, str, str], str] | None = None
+    """The scenario or the reply for a task of the answer format, by task, model and prompt; "" for the usual one."""
     port: int = 0
     queue: deque[str] = field(default_factory=deque)
     requests: list[StubRequest] = field(default_factory=list)
@@ -204,7 +208,7 @@ class Stub:
     async def _respond(self, request: StubRequest, writer: asyncio.StreamWriter) -> None:
         body = dialects.read_body(request.path, request.body)
         model = str(body.get("model", ""))
-        scenario = self.queue.popleft() if self.queue else model
+        scenario = self.queue.popleft() if self.queue else self._follow_script(body, model) or model
         await asyncio.sleep(self.latency)
         if scenario == "hang":
             await asyncio.Event().wait()
@@ -238,6 +242,10 @@ class Stub:
             writer.write(encode_response(200, dialects.write_completion(request.path, parts)))
         await writer.drain()
 
+    def _follow_script(self, body: Mapping[str, Any], model: str) -> str:
+        task = find_task(prompt := join_prompt(body)) if self.script else ""
+        return self.script(task, model, prompt) if self.script and task else ""
+
     def _build_error(self, scenario: str, request: StubRequest) -> bytes:
         if scenario in RAW_RESPONSES:
             return encode_bytes(*RAW_RESPONSES[scenario])
@@ -252,14 +260,21 @@ class Stub:
 
     def _choose_text(self, scenario: str, body: Mapping[str, Any]) -> tuple[str, str]:
         """(text, finish_reason)."""
-        prompt = "\n".join(str(message.get("content")) for message in body.get("messages", ()))
+        prompt = join_prompt(body)
         if scenario in ("empty", "stopped"):
             return "", "stop" if scenario == "empty" else "content_filter"
         if scenario == "huge":
             return generate_prose(prompt, HUGE_TEXT_LENGTH), "stop"
         is_asked_for_beliefs = "You are a judge" in prompt or "A private ballot" in prompt
+        is_known = scenario in SCENARIOS or bool(_NUMBERED.fullmatch(scenario))
+        if scenario and not is_known and scenario != body.get("model"):
+            return scenario, "stop"  # of the script
         if is_asked_for_beliefs and scenario != "prose":
             whole = self.text or generate_finding(prompt, self.echo)
+        elif '"kind": "yes_no or open"' in prompt and scenario != "prose":
+            whole = self.text or generate_positions()
+        elif scenario != "prose" and (advice := generate_advice(prompt, str(body.get("model")), self.chars)):
+            whole = (self.text or advice) + self.echo
         else:
             whole = (self.text or generate_prose(prompt, self.chars)) + self.echo
         return (whole[: len(whole) // 2], "length") if scenario == "truncated" else (whole, "stop")
@@ -289,6 +304,10 @@ class Stub:
             data = f"{event}\n\n".encode()
             writer.write(b"%x\r\n%b\r\n" % (len(data), data))
         writer.write(b"0\r\n\r\n")
+
+
+def join_prompt(body: Mapping[str, Any]) -> str:
+    return "\n".join(str(message.get("content")) for message in body.get("messages", ()))
 
 
 def build_limit_error(scenario: str, body: Mapping[str, Any]) -> bytes:
