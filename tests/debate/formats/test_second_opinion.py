@@ -13,7 +13,7 @@ from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.effort import describe_effort
 from server.debate.commands.setup.estimate import estimate
 from server.debate.documents.reading import describe_reading
-from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.answers import Answer, Lookup, Researched
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, PhaseEntered
 from server.debate.facts.setup.limits import Window
@@ -272,6 +272,28 @@ def test_a_process_that_ends_anywhere_is_followed_by_one_that_comes_to_the_same(
     again.play()
     assert again.debate.verdict == whole.debate.verdict
     assert again.debate.ended == whole.debate.ended
+
+
+@pytest.mark.parametrize("stop", range(10, 16))
+def test_a_process_that_ends_between_two_versions_of_a_report_is_followed_by_one_that_comes_to_the_same(
+    stop: int,
+) -> None:
+    reports = (LOST, KEPT, {**KEPT, "recommendation": "In the end", "because": "Not so."})
+    replies = {
+        "review": keep_words,
+        "report": lambda call: reports[call.slot_index],
+        "check": {"faults": [{"words": "So it is", "right": "Not so.", "matters": True}], "agrees": False},
+    }
+    whole = play_advice(open_advice(effort="assured"), replies=replies)
+    events = whole.events[:stop]
+    again = DebateSimulation(replay(events), events=[*events])
+    again.script = build_script(lambda: again.debate, replies=replies)
+    again.play()
+    assert [type(event) for event in again.events] == [type(event) for event in whole.events]
+    assert again.debate.verdict == whole.debate.verdict
+    assert whole.debate.verdict
+    assert whole.debate.verdict.verdict == "In the end"
+    assert len(again.calls_made) == sum(isinstance(event, Answer) for event in whole.events[stop:])
 
 
 def test_answers_arrive_in_any_order() -> None:
