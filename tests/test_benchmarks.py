@@ -29,5 +29,7 @@ def test_formats_are_measured_by_what_they_read_and_write(monkeypatch: pytest.Mo
 
     rows = [row.split(" | ") for row in anyio.run(spending.list_rows, load_questions(["h09"]))]
 
-    assert [int(row[1]) for row in rows] == [3, 5, 7, 8, 12, 13]
+    *advice, advocates = (int(row[1]) for row in rows)
+    assert advice == [3, 5, 7, 8, 12]
+    assert advocates > len(rows)
     assert all(0 < int(row[4].rstrip("%")) < 100 for row in rows)
