@@ -205,11 +205,9 @@ def dump_calibration(calibration: Calibration) -> dict[str, Any]:
 
 
 def dump_judge(statistics: JudgeStatistics) -> dict[str, Any]:
-    record, bias = statistics.record, statistics.side_bias
+    record = statistics.record
     return {
         "judge": record.judge,
-        "role": "judge",
-        "items": statistics.items,
         "asked": record.asked,
         "consistent": record.consistent,
         "right": record.right,
@@ -217,11 +215,8 @@ def dump_judge(statistics: JudgeStatistics) -> dict[str, Any]:
         "weight": format_weight(record.weight),
         "accuracy": round_share(statistics.accuracy),
         "agreement": round_share(statistics.agreement),
-        "brier": round_share(statistics.brier),
         "proven": record.is_proven,
         "first_rate": round_share(statistics.first_rate),
-        "side_bias": {"side": bias.side, "excess": round_share(bias.excess)} if bias else None,
-        "calibration": dump_calibration(statistics.calibration),
         "warning": statistics.warning,
     }
 
@@ -234,7 +229,6 @@ def format_judge(statistics: JudgeStatistics) -> str:
     ]
     shares = {
         "readings agree in": statistics.agreement,
-        "Brier score": statistics.brier,
         "names what stands first in": statistics.first_rate,
     }
     parts += [f"{name} {float(share):.2f}" for name, share in shares.items() if share is not None]

@@ -16,10 +16,7 @@ from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibr
 from server.debate.analysis.judgments import (
     AFTER,
     APART,
-    Beliefs,
     Judgment,
-    group_by_item,
-    list_sides,
 )
 from server.debate.facts.text import format_count
 
@@ -91,24 +88,12 @@ def compute_share(right: int, wrong: int) -> Fraction:
 
 
 @dataclass(frozen=True)
-class SideBias:
-    """The side that a judge names more often than it is right. `excess`: the difference of these shares."""
-
-    side: str
-    excess: Fraction
-
-
-@dataclass(frozen=True)
 class JudgeStatistics:
     """All that is known about a judge. A share of nothing is None."""
 
     record: JudgeRecord
-    items: int  # with a known answer, in one reading or both
-    brier: Fraction | None  # mean of (1 - belief in the right side) squared
     first_rate: Fraction | None  # of readings that name a side, those that name the one shown first
     readings: int  # that first_rate counts
-    side_bias: SideBias | None
-    calibration: Calibration  # of its own beliefs; without effect below 20 items
 
     @property
     def accuracy(self) -> Fraction | None:
@@ -162,14 +147,10 @@ def count_record(judge: str, judgments: Iterable[Judgment]) -> JudgeRecord:
 def summarize_judges(judgments: Iterable[Judgment]) -> list[JudgeStatistics]:
     """The statistics of every judge, by name; blind ballots of debaters are left out."""
     by_judge: dict[str, list[Judgment]] = {}
-    sides: dict[str, tuple[str, ...]] = {}
-    for item, judgments_of_item in group_by_item(
-        judgment for judgment in judgments if judgment.role == "judge"
-    ).items():
-        sides[item] = list_sides(judgments_of_item)
-        for judgment in judgments_of_item:
+    for judgment in judgments:
+        if judgment.role == "judge":
             by_judge.setdefault(judgment.judge, []).append(judgment)
-    return [summarize_judge(judge, by_judge[judge], sides) for judge in sorted(by_judge)]
+    return [summarize_judge(judge, by_judge[judge]) for judge in sorted(by_judge)]
 
 
 @dataclass(frozen=True)
@@ -235,45 +216,12 @@ def calibrate_advice(judgments: Iterable[Judgment]) -> Calibration:
     return fit_calibration(outcomes, len(items))
 
 
-def summarize_judge(
-    judge: str, judgments: list[Judgment], sides: dict[str, tuple[str, ...]]
-) -> JudgeStatistics:
-    """`sides`: of each item."""
-    beliefs = [(judgment.gold, judgment.compute_beliefs(sides[judgment.item])) for judgment in judgments]
-    errors = [(1 - shares.get(gold, Fraction(0))) ** 2 for gold, shares in beliefs if shares is not None]
+def summarize_judge(judge: str, judgments: list[Judgment]) -> JudgeStatistics:
     readings = [
         reading for judgment in judgments for reading in judgment.readings if reading.choice and reading.first
     ]
     return JudgeStatistics(
         record=count_record(judge, judgments),
-        items=len(judgments),
-        brier=sum(errors, Fraction(0)) / len(errors) if errors else None,
         first_rate=divide(sum(reading.choice == reading.first for reading in readings), len(readings)),
         readings=len(readings),
-        side_bias=compute_side_bias(judgments),
-        calibration=fit_calibration(
-            [rate_beliefs(gold, shares) for gold, shares in beliefs if shares], len(errors)
-        ),
     )
-
-
-def rate_beliefs(gold: str, beliefs: Beliefs) -> Outcomes:
-    """The belief in the likeliest side, and whether it was right."""
-    likeliest = max(beliefs, key=lambda side: beliefs[side])
-    return Outcomes(float(beliefs[likeliest]), int(likeliest == gold), 1)
-
-
-def compute_side_bias(judgments: list[Judgment]) -> SideBias | None:
-    """The side that is chosen most beyond its share of right answers; None without choices."""
-    excesses: dict[str, Fraction] = {}
-    total = 0
-    for judgment in judgments:
-        for reading in judgment.readings:
-            if reading.choice:
-                total += 1
-                excesses[reading.choice] = excesses.get(reading.choice, Fraction(0)) + 1
-                excesses[judgment.gold] = excesses.get(judgment.gold, Fraction(0)) - 1
-    if not total:
-        return None
-    side = max(sorted(excesses), key=lambda name: excesses[name])
-    return SideBias(side, excesses[side] / total)
