@@ -271,14 +271,6 @@ def test_models_list_says_what_a_debate_would_use_and_why(cli: Cli, monkeypatch:
     assert "secret" not in by_key + by_setting
 
 
-@pytest.mark.requirement("B7")
-def test_models_test_asks_a_model_and_says_what_it_took(cli: Cli) -> None:
-    result = cli("models", "test", "scripted")
-
-    assert result.exit_code == 0
-    assert re.search(r"scripted: 0\.\d s, \d+ tokens in, \d+ out, \$0\n", result.stdout)
-
-
 @pytest.mark.requirement("M4", "N10")
 @pytest.mark.usefixtures("finished")
 def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,18 +27,6 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def test_the_environment_wins_over_the_file(cli: Cli, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config.write_text("models = ['scripted?chars=90']\n")
-
-    def find_models() -> set[str]:
-        state = json.loads(cli("debate", "Tea?", "--json").stdout)["state"]
-        return {row["model"] for row in state["debaters"]}
-
-    assert find_models() == {"scripted?chars=90"}
-    monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted?chars=80")
-    assert find_models() == {"scripted?chars=80"}
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

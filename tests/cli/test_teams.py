@@ -1,4 +1,4 @@
-"""Teams from the terminal: who is chosen of the candidates of a debate, and of a fork."""
+"""Teams from the terminal: who is chosen of the candidates of a debate."""
 
 import json
 

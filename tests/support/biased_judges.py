@@ -23,7 +23,7 @@ from tests.support.simulation import (
     simulate,
 )
 
-SEEDS = range(6)
+SEEDS = range(2)
 NAMES = ("Ada", "Ben", "Cleo", "Dov")
 STANCES = ("Keep the old one", "Write a new one", "Buy one", "Do without")
 DIFFERENT = ("openai/gpt-5", "anthropic/claude", "mistral/large", "gemini/pro", "deepseek/chat")

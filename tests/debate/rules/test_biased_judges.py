@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from server.debate.views.verdict import build_verdict
-from server.debate.votes.counting import Seat, count_votes
 from tests.support.biased_judges import (
     BIASED,
     BY_CONTENT,
@@ -127,20 +126,6 @@ def test_a_side_that_really_is_longer_can_win_for_its_length_which_no_order_of_r
         assert found.winner == "Cleo"
         assert "Cleo wrote" in list_cautions(at)
         assert found.outcome == "leaning"
-
-
-def test_three_dice_decide_two_debates_in_nine_by_chance() -> None:
-    votes = ("a", "b", "", "")  # both readings name a, both b, or they differ
-    decided = [
-        count_votes(
-            [
-                Seat(f"judge {n}", model, side)
-                for n, (model, side) in enumerate(zip(DIFFERENT, cast, strict=False))
-            ]
-        )
-        for cast in product(votes, repeat=3)
-    ]
-    assert sum(found.outcome == "decided" for found in decided) == 14  # of 64
 
 
 def vote(
