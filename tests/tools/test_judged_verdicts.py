@@ -101,7 +101,7 @@ async def test_an_error_that_both_sides_share_is_corrected_before_anybody_is_quo
         open_modern, find("Ada", **told), find("Ben", **{**told, "recommendation": "Move."})
     )
     lines = [line.split("**")[1] for line in text.splitlines() if line.startswith("**")]
-    assert lines[:5] == ["Divided", "Corrected", "Missed at first", "Changes if", "Next"]
+    assert lines[:5] == ["Divided", "Next", "Corrected", "Missed at first", "Changes if"]
     assert found["answer"]["corrected"] == [{"text": told["corrected"], "sources": ["judge 1", "judge 2"]}]
     assert '"Move."' in text
 

@@ -35,10 +35,10 @@ def test_only_the_answer_and_what_was_answered_apart_are_seen_at_first(
         assert opened.page.locator(".chip.outcome").inner_text().casefold() == "leaning"
         heads = opened.page.locator(".told dt").all_inner_texts()
         assert heads == [
+            "Next",
             "Because",
             "Corrected",
             "Changes if",
-            "Next",
             "Against it",
             "Assumed",
             "How sure",

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.answer.count import Count, describe_agreement, name_outcome
+from server.debate.answer.heads import find_language, name_head
 from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import Panel
 from server.debate.answer.report import (
@@ -27,23 +28,6 @@ _SHARE = re.compile(rf"(\d+(?:[.,]\d+)?)\s*[{_PERCENT_SIGNS}]")
 
 WHOLE = 10**9
 """A limit of bytes that cuts nothing."""
-
-WORDS = {
-    "mine": "Your answer",
-    "wrong_in_mine": "Wrong in it",
-    "premise": "Premise",
-    "because": "Because",
-    "corrected": "Corrected",
-    "missed": "Missed at first",
-    "changes_if": "Changes if",
-    "next": "Next",
-    "against": "Against it",
-    "assumed": "Assumed",
-    "how_sure": "How sure",
-    "keep_in_mind": "Keep in mind",
-    "cost": "Cost",
-}
-"""What stands before each line. Another language is another table."""
 
 
 class Finding(BaseModel):
@@ -88,11 +72,17 @@ class AnswerLines(BaseModel):
 
 
 class Line(NamedTuple):
-    """A line: its head, and what it says; `is_ours` for the server's words, which need no quotation marks."""
+    """A line: its head, and what it says.
+
+    `is_ours`: the server's words, which need no quotation marks. `is_lead`: the line that says what to do. `case`: what
+    a head says after its "If", in the words of a model.
+    """
 
     head: str
     text: str
     is_ours: bool = False
+    is_lead: bool = False
+    case: str = ""
 
 
 def build_lines(
@@ -151,24 +141,47 @@ def build_value_pattern(part: str) -> str:
 
 
 def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
-    """The lines in their order, without empty ones; the last one ends with the id of the debate."""
+    """The lines in their order, without empty ones; the last one ends with the id of the debate.
+
+    What to do comes first, then why. Heads are in the language of the answer where there is a table for it.
+    """
+    language = find_language(f"{answer.recommendation} {answer.because} {answer.next}")
+
+    def row(head: str, text: str, *, is_ours: bool = False, is_lead: bool = False) -> Line:
+        return Line(name_head(head, language), text, is_ours, is_lead)
+
     value = f"{answer.value}: " if answer.value else ""
-    rows = [Line(answer.head, f"{value}{answer.recommendation}")] if answer.recommendation else []
-    rows += [Line(answer.head, answer.problem, is_ours=True)] if answer.head and not rows else []
-    rows += [Line(f"If {one.condition}" if one.condition else "Or", one.advice) for one in answer.branches]
-    wrong = [Line(WORDS["wrong_in_mine"], text) for text in answer.wrong_in_mine]
-    rows = [Line(WORDS["mine"], answer.mine, is_ours=True), *wrong, *rows]
-    rows += [Line(WORDS["premise"], answer.premise), Line(WORDS["because"], answer.because)]
-    rows += [Line(WORDS["corrected"], row.text) for row in answer.corrected]
-    rows += [Line(WORDS["missed"], row.text) for row in answer.missed]
-    rows += [Line(WORDS[key], getattr(answer, key)) for key in ("changes_if", "next", "against", "assumed")]
+    rows = [row("Your answer", answer.mine, is_ours=True)]
+    rows += [row("Wrong in it", text) for text in answer.wrong_in_mine]
+    if answer.recommendation:
+        rows.append(row(answer.head, f"{value}{answer.recommendation}", is_lead=True))
+    elif answer.head:
+        rows.append(row(answer.head, answer.problem, is_ours=True, is_lead=True))
+    rows += [
+        Line(name_head("If {0}", language, one.condition), one.advice, case=one.condition)
+        if one.condition
+        else row("Or", one.advice)
+        for one in answer.branches
+    ]
+    rows += [
+        row("About the question", answer.premise),
+        row("Next", answer.next),
+        row("Because", answer.because),
+    ]
+    rows += [row("Corrected", one.text) for one in answer.corrected]
+    rows += [row("Missed at first", one.text) for one in answer.missed]
+    rows += [
+        row("Changes if", answer.changes_if),
+        row("Against it", answer.against),
+        row("Assumed", answer.assumed),
+    ]
     others = [one for one in answer.findings if not answer.side or one.side != answer.side]
     rows += [line_of(one) for one in others if one.text != answer.against]
-    rows += [Line(WORDS["how_sure"], answer.how_sure, is_ours=True)]
-    rows += [Line(WORDS["keep_in_mind"], text, is_ours=True) for text in answer.keep_in_mind]
+    rows += [row("How sure", answer.how_sure, is_ours=True)]
+    rows += [row("Keep in mind", text, is_ours=True) for text in answer.keep_in_mind]
     cost = f"{answer.cost} Debate {debate_id}" if answer.cost and debate_id else answer.cost
-    rows += [Line(WORDS["cost"], cost, is_ours=True)]
-    return [row for row in rows if row.text]
+    rows += [row("Cost", cost, is_ours=True)]
+    return [one for one in rows if one.text]
 
 
 def line_of(finding: Finding) -> Line:
@@ -187,14 +200,12 @@ def format_so_far(answer: AnswerLines) -> str:
 
 
 def format_line(line: Line) -> str:
-    head = f"- {quote_head(line.head)}" if line.head.startswith("If ") else f"**{line.head}**"
+    head = f"**{line.head}**"
+    if line.case:
+        before, _, after = line.head.partition(line.case)
+        head = f"- {before}{quote_inline(line.case, WHOLE)}{after}"
     if line.is_ours:
         return f"{head}: {line.text}"
     if "\n" in clean(line.text):
         return f"{head}:\n{quote(line.text)}"
     return f"{head}: {quote_inline(line.text, WHOLE)}"
-
-
-def quote_head(head: str) -> str:
-    """The head of a case: its condition is a model's."""
-    return f"If {quote_inline(head.removeprefix('If '), WHOLE)}"

@@ -137,7 +137,7 @@ def describe_side(choice: str) -> str:
 def describe_ballot(ballot: Balloted) -> str:
     """A ballot in a line, with the voter's own words between quotation marks."""
     belief = max(share.value for share in ballot.beliefs)
-    verb = "votes for" if ballot.wave == "vote" else "holds in private"
+    verb = "votes for" if ballot.wave == "vote" else "is privately for"
     sure = f" ({float(belief * 100):.0f}%)" if ballot.choice else ""
     moved = f", moved by {describe_citation(ballot.moved_by)}" if ballot.moved_by else ""
     return (

@@ -48,8 +48,8 @@ function Finding({ app, debate }) {
 
 /** The lines that every client shows of an answer: what to do first. */
 function AnswerLines({ debate }) {
-  const { lines, report } = debate.drawing;
-  const at = Math.max(lines.findIndex((line) => line.head === report.answer.head), 0);
+  const { lines } = debate.drawing;
+  const at = Math.max(lines.findIndex((line) => line.is_lead), 0);
   const { head, text } = lines[at];  // before it: whether the caller's own answer stands
   return html`${at > 0 && html`<${ToldLines} lines=${lines.slice(0, at)} />`}
     <p class="meta"><span class="chip outcome"><${Words} text=${head} /></span></p>

@@ -261,7 +261,7 @@ function Ballot({ debate, entry }) {
   const cited = moved?.point ? `${moved.seat} ${moved.round}.${moved.point}` : "";
   return html`<div class="ballot" id=${"e" + entry.seq}>
     <${Badge} debate=${debate} name=${seat} />
-    <span><${Words} text=${seat} /><span class="hidden"> ${wave === "vote" ? "votes for" : "holds in private"}</span> →</span>
+    <span><${Words} text=${seat} /><span class="hidden"> ${wave === "vote" ? "votes for" : "is privately for"}</span> →</span>
     ${choice
       ? html`<${Badge} debate=${debate} name=${choice} /><span><${Words} text=${choice} /> (${Math.round(share * 100)} %)</span>`
       : html`<span>no side</span>`}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.answer.count import count_panel
-from server.debate.answer.lines import build_lines, format_lines, has_value, list_lines
+from server.debate.answer.lines import Line, build_lines, format_lines, has_value, list_lines
 from server.debate.answer.panel import Panel
 from server.debate.answer.report import (
     choose_draft,
@@ -437,10 +437,10 @@ def test_the_lines_say_what_to_do_first_and_leave_out_what_there_is_not() -> Non
     panel = replace(play_agreed(errors=(build_error(ONE),)), reports=(report,))
     lines = build_lines(panel, count_panel(panel), cost="5 calls.")
     assert [line.head for line in list_lines(lines)] == [
-        "Agreed", "If it grows", "Because", "Corrected", "Next", "Against it", "How sure", "Cost",
+        "Agreed", "If it grows", "Next", "Because", "Corrected", "Against it", "How sure", "Cost",
     ]  # fmt: skip
     text = format_lines(lines)
-    assert text.startswith('**Agreed**: "No. Keep the queue."\n- If "it grows": "Look again."\n**Because**:')
+    assert text.startswith('**Agreed**: "No. Keep the queue."\n- If "it grows": "Look again."\n**Next**:')
     assert "**Next**:\n> Measure one week:\n> - oldest job\n> - dead rows\n" in text
     assert text.endswith("Not measured on your questions yet.\n**Cost**: 5 calls.")
     assert format_lines(lines, "9he6z6pfzrh5") == f"{text} Debate 9he6z6pfzrh5"
@@ -454,4 +454,4 @@ def test_the_value_stands_before_a_recommendation_that_does_not_name_it() -> Non
     assert build_lines(replace(panel, reports=(build_report("It will come, at 93 %."),)), count).value == ""
     both = play_panel("AB", [], reviewed={})
     open_lines = build_lines(both, count_panel(both))
-    assert list_lines(open_lines)[1] == ("Or", "Advice A", False)
+    assert list_lines(open_lines)[1] == Line("Or", "Advice A")
