@@ -215,14 +215,14 @@ def build_advice(request: Request) -> dict[str, Any]:
     """An answer to the question, and reviews that find nothing wrong: seats on this model agree."""
     summary, choices = request.prompt.summary, list(request.prompt.summary.choices)
     sentence = _SENTENCES[hash_to_int(summary.question, "advice") % len(_SENTENCES)]
-    step = "Begin small, and measure what comes of it."
+    against = "It takes longer than to decide at once."
     return {
         "recommendation": f"Begin small with it: {excerpt(summary.question)}",
         "because": sentence.format(stance="a small beginning"),
         "probability": 80,
-        "next": step,
+        "next": "Begin small, and measure what comes of it.",
         "changes_if": "Nothing comes of it within a month.",
-        "against": {"text": step, "from": []} if summary.task == "report" else "It takes longer.",
+        "against": {"text": against, "from": []} if summary.task == "report" else against,
         "groups": [choices],
         "best": choices[0] if choices else "",
         "follows": choices if summary.task == "report" else choices[:1],
@@ -258,7 +258,8 @@ def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -
         "probability": 80,
         "corrected": "",
         "missed": "",
-        "next": f"What came of {side} where it was tried.",
+        "would_change": f"{side} was tried somewhere, and could not be undone.",
+        "next": f"Find out what came of {side} where it was tried.",
     }
 
 
