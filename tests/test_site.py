@@ -86,6 +86,8 @@ def test_commands_of_other_pages_have_options_that_there_are() -> None:
             words = [word for word in shlex.split(line.replace("…", "")) if word]
             if words[:1] == ["--db"]:
                 words = words[2:]
+            if " " in words[0]:  # a bare question
+                words = ["debate", *words]
             path = [word for word in words[:2] if re.fullmatch(r"[a-z]+", word)]
             command = counterpoint.commands[path[0]]
             is_group = hasattr(command, "commands")

@@ -22,7 +22,7 @@ MAX_IDS = 50
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script that makes SHELL complete commands, options and ids of debates.
+    """Print the script with which SHELL completes commands and ids.
 
     For bash add this line to ~/.bashrc: eval "$(counterpoint completion bash)". For zsh the same with zsh; for fish:
     counterpoint completion fish | source.

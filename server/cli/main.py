@@ -24,6 +24,7 @@ from server.cli.debates import (
     watch,
 )
 from server.cli.debates.view import view
+from server.cli.help import QuestionGroup
 from server.cli.installation import cache, databases, doctor, keys, models, tokens
 from server.cli.installation.install import install, uninstall
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
@@ -70,7 +71,7 @@ class MisuseError(click.ClickException):
     exit_code = 2
 
 
-class ErrorReportingGroup(click.Group):
+class ErrorReportingGroup(QuestionGroup):
     """Prints errors that a user can act on as one line on stderr.
 
     Exit code 2: the command line is wrong. Exit code 1: something else failed.
@@ -98,17 +99,21 @@ class ErrorReportingGroup(click.Group):
             sys.exit(128 + signal.SIGINT)
 
 
-@click.group(cls=ErrorReportingGroup, invoke_without_command=True)
+@click.group(
+    cls=ErrorReportingGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("--db", metavar="PATH", help="The database; overrides COUNTERPOINT_DB.")
 @click.version_option(package_version(), message="%(prog)s %(version)s", help="Print the version.")
 @click.pass_context
 def counterpoint(ctx: click.Context, db: str | None) -> None:
-    """Second opinions: debates between models, run, steered and judged.
+    """Second opinions: models answer apart, check each other, and debate where they differ.
+
+    Example: counterpoint "Should we rewrite the billing service in Rust?"
 
     Without a command, Counterpoint serves MCP on stdin and stdout. ID is the id of a debate, its beginning (four
     characters or more), or latest.
-
-    Example: counterpoint debate "Should we rewrite the billing service in Rust?"
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # replace characters that the terminal's encoding lacks
@@ -134,7 +139,7 @@ for command in (
 @click.option("--stateless", is_flag=True, help="Keep no sessions: any replica can answer any request.")
 @click.pass_obj
 def serve(settings: Settings, address: str, *, stateless: bool) -> None:
-    """Serve MCP on stdin and stdout, as `counterpoint` alone does, or over HTTP.
+    """Serve MCP over stdin and stdout, or over HTTP.
 
     Example: counterpoint serve --http 127.0.0.1:8080
     """
@@ -186,7 +191,7 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 @session.json_option
 @click.pass_obj
 def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as_json: bool) -> None:
-    """Compare two debates: their results and costs, what differs, what they share.
+    """Compare two debates: results, costs, what differs.
 
     Without OTHER: with the debate it was forked from, its forks, and their sibling forks (20 at most).
 

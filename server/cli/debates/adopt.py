@@ -29,7 +29,7 @@ MAX_NAMED = 5  # ids in a sentence
 @session.json_option
 @click.pass_obj
 def adopt(settings: Settings, debate_ids: Sequence[str], yes: bool, as_json: bool) -> None:
-    """Let the ledger and memory use debates that others recorded, as if they had been held here.
+    """Let the ledger and memory use debates that others recorded.
 
     It first shows what changes: the judges' records and weights, and what later debates recall. The debates stay marked
     as recorded elsewhere. An export does not hold the adoption: whoever imports it decides again.

@@ -20,6 +20,7 @@ from server.cli.debates.options import (
     debaters_option,
     parse_chaos,
 )
+from server.cli.help import GroupedOptionsCommand
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.setup.limits import Limits
@@ -48,7 +49,7 @@ OPTIONS_WHEN_CONTINUING = {
 """Options about the run and its output, and the limits and models, which can change while a debate runs."""
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(cls=GroupedOptionsCommand, epilog=EXAMPLES)
 @click.argument("question", required=False)
 @click.option(
     "--continue",
@@ -57,7 +58,11 @@ OPTIONS_WHEN_CONTINUING = {
     shell_complete=complete_id,
     help="Continue this debate, also with other models; a paused one is resumed.",
 )
-@click.option("--format", type=click.Choice([*FORMATS]))
+@click.option(
+    "--format",
+    type=click.Choice([*FORMATS]),
+    help="Without it a second opinion; advocates where debaters have stances.",
+)
 @debaters_option("A debater", "Default: a model names the positions.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before the verdict.")
 @SEAT_OPTIONS
@@ -71,7 +76,7 @@ OPTIONS_WHEN_CONTINUING = {
 def debate(
     ctx: click.Context, /, question: str | None, continue_id: str | None, chaos: Chaos | None, **options: Any
 ) -> None:
-    """Debate QUESTION in the terminal, and print the verdict. QUESTION may be - for stdin.
+    """Ask QUESTION in the terminal, and print the answer. QUESTION may be - for stdin.
 
     Exit code 0 only for a concluded debate. After Ctrl-C it can be continued.
     """
@@ -148,7 +153,7 @@ def list_new_models(debate: Debate, changes: dict[str, Any]) -> list[tuple[str, 
 @OUTPUT_OPTIONS
 @click.pass_obj
 def fork(settings: Settings, /, debate_id: str, at_round: int, **arguments: Any) -> None:
-    """Run a new debate that takes over the first rounds of another, with changes.
+    """Take over the first rounds of a debate, with changes.
 
     Everything that no option changes stays. `counterpoint compare` puts the two side by side. With candidates
     or a topic the models of debaters and judges are chosen anew.

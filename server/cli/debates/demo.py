@@ -70,7 +70,7 @@ class Recording(NamedTuple):
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 @click.pass_obj
 def demo(settings: Settings, *, only_local: bool, no_open: bool) -> None:
-    """Run a small debate on this machine, then replay a recorded answer: no key, no network, no cost.
+    """Run a debate here, then replay a recorded answer. It needs no key and costs nothing.
 
     The embedded model debates first. It is small (135 million parameters, a download of 93 MB), so that its words mean
     little, but the debate is stored as any other. The recorded answer is then replayed in its own time and written as a

@@ -54,11 +54,11 @@ REDRAW_INTERVAL = 0.2  # seconds
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
 def evaluate(settings: Settings, /, file: BinaryIO, **options: Any) -> None:
-    """Measure whether debating pays: one model, blind votes, second opinions and debates on your own questions.
+    """Measure on your own questions whether debating pays.
 
-    Each line of the file is {"id", "question", "options": [2 to 26 texts], "answer": index of the right one}. Every
-    question is debated, answered by second opinions, and voted on blindly for as many tokens as each took. Run
-    again after an interruption, what was recorded is not paid for again.
+    One model, blind votes, second opinions and debates answer the same questions. Each line of the file is
+    {"id", "question", "options": [2 to 26 texts], "answer": index of the right one}. Blind votes take as many tokens
+    as each debate took. Run again after an interruption, what was recorded is not paid for again.
 
     Example: counterpoint evaluate questions.jsonl --model openai/gpt-5.6-terra --judge anthropic/claude-sonnet-5-5
     """

@@ -35,7 +35,7 @@ MAX_NAMED = 5  # debates with the question of an imported one
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
 def export(settings: Settings, debate_id: str, file_format: str, family: bool, output: Path | None) -> None:
-    """Write a debate as Markdown, as a page, or as JSON that `counterpoint import` reads.
+    """Write a debate as Markdown, as a page, or as JSON. `counterpoint import` reads the JSON.
 
     The page is one HTML file that asks the network for nothing. The JSON contains every entry with its hash, and the
     receipt. A running debate can be exported, too.
@@ -80,7 +80,7 @@ def describe_recorder(row: queries.DebateRow) -> str:
 @click.argument("file", type=click.File("rb"))
 @click.pass_obj
 def import_debate(settings: Settings, file: BinaryIO) -> None:
-    """Import a debate that was exported as JSON; FILE may be - for stdin.
+    """Import a debate that was exported as JSON. FILE may be - for stdin.
 
     Every entry is checked: against the chain of hashes, and whether it follows from those before it. The debate
     keeps its id and can be continued. If its first entries are stored already, the missing ones are added. It stays

@@ -21,7 +21,7 @@ MAX_POSITION_BYTES = 200
 @session.json_option
 @click.pass_obj
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
-    """List debates, newest first; with QUERY those that contain all of its words.
+    """List debates, newest first. QUERY: those that contain all of its words.
 
     Columns: id, time, status and outcome, dollars, models, question. On a terminal the question stands below the rest.
 
@@ -45,7 +45,7 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
 @session.json_option
 @click.pass_obj
 def recall_debates(settings: Settings, question: str, limit: int, as_json: bool) -> None:
-    """Show what earlier debates concluded on questions related to QUESTION, most similar first.
+    """Show what earlier debates concluded on related questions. The most similar stand first.
 
     Only debates with a verdict; one of each family of forks. Debates tagged `retracted` are left out.
 

@@ -91,7 +91,9 @@ def combine_options(*options: Decorator) -> Decorator:
 PAUSE_HELP = f"Pause before it goes on. Repeatable: {BREAKPOINT_FORMS}."
 
 SEAT_OPTIONS = combine_options(
-    click.option("--model", "models", multiple=True, help="Given to the debaters in turn. Repeatable."),
+    click.option(
+        "--model", "models", multiple=True, help="A model that takes part. Repeatable: they share the seats."
+    ),
     click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge."),
     click.option("--judges", type=click.IntRange(1, 9), help="How many judges."),
     click.option(
@@ -118,6 +120,7 @@ CANDIDATE_OPTIONS = combine_options(
 """Options of `debate`: a team that the ledger chooses."""
 
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
+EFFORT_HELP = "quick: 3 calls, standard: 5 to 8, assured: 8 or more.  [standard]"
 QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
 
 DEBATE_OPTIONS = combine_options(
@@ -145,7 +148,11 @@ DEBATE_OPTIONS = combine_options(
     click.option(
         "--challenges", type=click.Choice(get_args(ChallengeMode)), help="If agreement is hollow.  [report]"
     ),
-    click.option("--effort", type=click.Choice(get_args(EffortLevel)), help="Presets for omitted options."),
+    click.option(
+        "--effort",
+        type=click.Choice(get_args(EffortLevel)),
+        help=EFFORT_HELP,
+    ),
     click.option(
         "--thinking",
         type=click.Choice(get_args(ThinkingMode)),
@@ -170,7 +177,7 @@ DEBATE_OPTIONS = combine_options(
         "--max-cost-usd",
         type=click.FloatRange(0, min_open=True),
         metavar="DOLLARS",
-        help="Cost of all replies.",
+        help="Most that all replies may cost.",
     ),
     click.option(
         "--on-budget", type=click.Choice(["conclude", "pause"]), help="When a limit is reached.  [conclude]"
@@ -184,7 +191,7 @@ DEBATE_OPTIONS = combine_options(
 
 OUTPUT_OPTIONS = combine_options(
     click.option("--json", "as_json", is_flag=True, help="Print only the result, as one JSON object."),
-    click.option("--quiet", is_flag=True, help="Print only the verdict."),
+    click.option("--quiet", is_flag=True, help="Print only the answer."),
 )
 
 

@@ -32,7 +32,7 @@ MARKS: "dict[Finding, str]" = {"holds": "ok", "wrong": "WRONG", "unknown": "not 
 def verify(
     settings: Settings, file: BinaryIO, key: str | None, kept_receipt: BinaryIO | None, as_json: bool
 ) -> None:
-    """Check an exported debate, or a receipt, offline; FILE may be - for stdin.
+    """Check an exported debate, or a receipt, offline. FILE may be - for stdin.
 
     It checks the chain of hashes, that everything follows from the entries, the verdict, the signature and the
     signer; with --receipt also that the end was not cut off. Exit codes: 0 all holds; 1 something does not; 3 nothing
@@ -77,7 +77,7 @@ def read_public_key(text: str) -> bytes:
 @click.option("--public-key", is_flag=True, help="Print the public key of this installation instead.")
 @click.pass_obj
 def receipt(settings: Settings, debate_id: str | None, public_key: bool) -> None:
-    """Print the signed receipt of a debate that has ended, to be kept elsewhere.
+    """Print the signed receipt of a debate that has ended.
 
     It is a DSSE envelope with an in-toto statement. `counterpoint show ID --view receipt` shows what it says.
 

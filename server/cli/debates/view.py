@@ -22,7 +22,7 @@ DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 @click.pass_obj
 def view(settings: Settings, debate_id: str, port: int, *, no_open: bool) -> None:
-    """Show a debate in the browser, or without ID the list of all: live, with buttons to steer.
+    """Show debates in the browser, live, with buttons to steer. Without ID: the list of all.
 
     The page follows a debate whichever process runs it. It is served to this machine only, at an address with a token
     in it that is new each time; whoever has the address sees and steers all debates. Ctrl-C ends it.

@@ -16,7 +16,7 @@ from server.settings import Settings
 @click.option("--json", "as_json", is_flag=True, help="Print each entry as JSON, one a line.")
 @click.pass_obj
 def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) -> None:
-    """Follow a debate, whichever process runs it; without ID the latest.
+    """Follow a debate, whichever process runs it. Without ID: the latest.
 
     A terminal shows what `counterpoint debate` shows, and takes its keys; elsewhere what is said is printed as it is
     recorded. It ends with the debate. q and Ctrl-C leave the debate as it is; --since-seq goes on from an entry.

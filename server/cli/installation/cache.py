@@ -12,7 +12,7 @@ from storage.cache import CacheSum
 
 @click.group()
 def cache() -> None:
-    """The cache in the database: embeddings of texts, and answers where debates asked for that.
+    """The cache: embeddings of texts, and answers to be used again.
 
     Example: counterpoint cache show
     """

@@ -16,7 +16,7 @@ name_argument = click.argument("name")
 
 @click.group()
 def keys() -> None:
-    """Keys of providers, stored in the keyring of the system or in a file that you alone can read.
+    """Keys of providers. They are stored in the keyring of the system, or in a file that you alone can read.
 
     NAME is a provider (openai) or a variable (OPENAI_API_KEY). A variable of the environment wins over a stored key.
 

@@ -67,7 +67,7 @@ def run_with_tokens(
 
 @click.group()
 def token() -> None:
-    """Tokens of those who may use a server over HTTP (`counterpoint serve --http`).
+    """Tokens of those who may use a server over HTTP.
 
     Each has an owner, who sees only debates of their own. Stored are hashes: in the database, or in the file that
     COUNTERPOINT_TOKENS names.

@@ -1,0 +1,42 @@
+"""Help as a newcomer reads it, and what somebody types who has not read it."""
+
+import re
+
+import pytest
+
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("N28")
+
+
+def test_help_begins_with_eight_everyday_commands_and_lists_each_once(cli: Cli) -> None:
+    told = cli("-h").stdout
+    listed = re.findall(r"^  ([a-z]+)  +[A-Z]", told, re.MULTILINE)
+    assert listed[:8] == ["debate", "show", "list", "watch", "view", "install", "keys", "doctor"]
+    assert len(listed) == len({*listed}) > len(listed[:8])
+    assert not [line for line in told.splitlines()[1:] if line.endswith("...")]  # cut
+
+
+def test_help_of_a_debate_begins_with_common_options_and_lists_each_once(cli: Cli) -> None:
+    told = cli("debate", "--help").stdout
+    listed = re.findall(r"^  (?:-h, )?(--[a-z-]+)", told, re.MULTILINE)
+    assert listed[:4] == ["--model", "--document", "--my-answer", "--effort"]
+    assert len(listed) == len({*listed})
+    assert {"--chaos", "--help", "--quorum", "--observer"} <= {*listed}
+
+
+def test_a_question_in_place_of_a_command_is_debated(cli: Cli) -> None:
+    assert (
+        "Begin small with it: Tabs or spaces"
+        in cli("Tabs or spaces", "--model", "scripted", "--quiet").stdout
+    )
+    assert "Begin small with it: Rust?" in cli("Rust?", "--model", "scripted", "--quiet").stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("lst", "Did you mean list?"), ("tabs", "A question stands between quotation marks.")]
+)
+def test_a_word_that_is_no_command_is_refused_with_what_was_meant(cli: Cli, typed: str, hint: str) -> None:
+    refused = cli(typed)
+    assert refused.exit_code == 2
+    assert refused.stderr == f"Error: No such command: {typed}. {hint} See: counterpoint --help\n"
