@@ -108,15 +108,15 @@ def test_verdicts_of_a_panel_are_evaluated_with_equal_and_with_learnt_weights(
 
 
 @pytest.mark.usefixtures("new_database")
-def test_an_evaluation_is_printed_with_a_calibration_plot(cli: Cli, judgments: Path, tmp_path: Path) -> None:
+def test_an_evaluation_is_printed(cli: Cli, judgments: Path, tmp_path: Path) -> None:
     text = cli("ledger", "evaluate", str(judgments)).stdout
     assert "40 items, 3 judges." in text
     assert "contested   100.0%      -  (no side is ahead)" in text
     assert "of a single judge, the mean of 3 with the same weight: 50.0%" in text
-    assert "confidence   right  (# right, | told)" in text
+    assert "pooled beliefs on 40 items: (1 - belief)^2" in text
     bare = tmp_path / "bare.csv"
     bare.write_text(f"{HEADING}\n1,m,1,a,,a,\n1,m,2,a,,a,\n", encoding="utf-8")
-    assert "confidence" not in cli("ledger", "evaluate", str(bare)).stdout
+    assert "pooled beliefs" not in cli("ledger", "evaluate", str(bare)).stdout
     pooled = read_json(cli, "evaluate", str(bare))["pooled"]
     assert (pooled["items"], pooled["brier"], pooled["accuracy"]) == (0, None, None)
 

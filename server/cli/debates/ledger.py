@@ -1,6 +1,5 @@
 """`counterpoint ledger`: which judges were right, and how good their verdicts are."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, BinaryIO
@@ -31,7 +30,6 @@ from server.engine.debates import DebateManager
 from server.settings import Settings
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
-BAR_WIDTH = 40
 
 file_argument = click.argument("file", metavar="FILE.csv", type=click.File("rb"))
 
@@ -272,22 +270,12 @@ def dump_evaluation(evaluation: Evaluation) -> dict[str, Any]:
         "pooled": {
             "items": pooled.items,
             **{name: round(score, 4) if pooled.items else None for name, score in scores.items()},
-            "bins": [
-                {
-                    "low": row.low,
-                    "high": row.high,
-                    "items": row.number,
-                    "mean_confidence": round(row.mean_belief, 4),
-                    "accuracy": round(row.accuracy, 4),
-                }
-                for row in pooled.bins
-            ],
         },
     }
 
 
 def format_evaluation(evaluation: Evaluation) -> str:
-    """The evaluation as lines of text, with a calibration plot where beliefs were given."""
+    """The evaluation as lines of text."""
     judges = format_count(len(evaluation.weights), "judge")
     lines = [f"{format_count(evaluation.items, 'item')}, {judges}.", "", "label        share  right"]
     for label, score in evaluation.labels.items():
@@ -312,23 +300,8 @@ def format_evaluation(evaluation: Evaluation) -> str:
             for judge, weight in evaluation.weights.items()
         ),
     ]
-    return "\n".join([*lines, *format_calibration(evaluation)])
-
-
-def format_calibration(evaluation: Evaluation) -> Sequence[str]:
     pooled = evaluation.pooled
-    if not pooled.items:
-        return []
-    scores = (
-        f"(1 - belief)^2 {pooled.brier:.3f}, log loss {pooled.nll:.3f}, calibration error {pooled.ece:.3f}"
-    )
-    lines = ["", f"pooled beliefs on {format_count(pooled.items, 'item')}: {scores}", ""]
-    lines.append("confidence   right  (# right, | told)")
-    for row in pooled.bins:
-        belief_place = min(BAR_WIDTH - 1, int(row.mean_belief * BAR_WIDTH))
-        bar = ["#" if place < round(row.accuracy * BAR_WIDTH) else " " for place in range(BAR_WIDTH)]
-        bar[belief_place] = "|"
-        lines.append(
-            f"{row.mean_belief:>10.0%} {row.accuracy:>7.0%}  {''.join(bar)}  {format_count(round(row.number), 'item')}"
-        )
-    return lines
+    if pooled.items:
+        scores = f"(1 - belief)^2 {pooled.brier:.3f}, log loss {pooled.nll:.3f}, calibration error {pooled.ece:.3f}"
+        lines += ["", f"pooled beliefs on {format_count(pooled.items, 'item')}: {scores}"]
+    return "\n".join(lines)

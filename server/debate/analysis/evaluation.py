@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from server.debate.analysis.calibration import (
     NO_CALIBRATION,
-    Bin,
     Calibration,
     Outcomes,
     compute_calibration_error,
@@ -55,7 +54,6 @@ class PooledScores:
     ece: float = 0.0  # expected calibration error of the belief in the likeliest side
     accuracy: float = 0.0
     mean_confidence: float = 0.0
-    bins: Sequence[Bin] = ()
 
 
 @dataclass(frozen=True)
@@ -203,13 +201,11 @@ def score_pooled_beliefs(items: Iterable[Sequence[Judgment]], panel: Panel) -> P
     count = len(outcomes)
     if not count:
         return PooledScores()
-    bins = sort_into_bins(outcomes)
     return PooledScores(
         items=count,
         brier=sum(errors) / count,
         nll=sum(losses) / count,
-        ece=compute_calibration_error(bins),
+        ece=compute_calibration_error(sort_into_bins(outcomes)),
         accuracy=sum(outcome.right for outcome in outcomes) / count,
         mean_confidence=sum(outcome.belief for outcome in outcomes) / count,
-        bins=bins,
     )
