@@ -20,6 +20,7 @@ BROWSER_SHEET = """
 [hidden], [popover], dialog:not([open]), template, noscript, noframes, noembed, datalist, rp,
 iframe, video, audio, canvas { display: none }
 [aria-hidden="true" i] { display: none !important }
+annotation, annotation-xml { display: none }
 a[href] { color: #0000ee }
 mark { color: black; background-color: yellow }
 """
@@ -27,14 +28,21 @@ mark { color: black; background-color: yellow }
 MAX_HIDDEN_FONT, MAX_HIDDEN_OPACITY = 2.0, 0.05
 """The largest font (in pixels) and the highest opacity that a reader does not see."""
 
-FAR = -1500.0
-"""Pixels that move a text off the page."""
+SMALLEST_BOX = 1.0  # pixels
+FAR, VERY_FAR = -1500.0, 4000.0
+"""Pixels that move a text off the page, and away from the other side of it."""
+
+HALF = 50  # percent
 
 SAME_COLOR = 12 / 255
 """The largest difference of a channel between two colours that look the same."""
 
+SVG = "{http://www.w3.org/2000/svg}"
+
 USUAL_FONT = 16.0
 PIXELS = {"px": 1.0, "pt": 4 / 3, "em": USUAL_FONT, "rem": USUAL_FONT, "vw": 12.8, "vh": 8.0}
+
+SIDES = ("top", "right", "bottom", "left")
 
 CHANGES = frozenset(("animation", "animation-name", "transition", "transition-property"))
 """What may change how an element looks later."""
@@ -42,6 +50,40 @@ CHANGES = frozenset(("animation", "animation-name", "transition", "transition-pr
 PAINTS = frozenset(("background-image", "background-clip", "text-shadow", "-webkit-text-fill-color"))
 """What shows letters in any colour."""
 
+
+BOXES = frozenset(
+    "address article aside blockquote body div dl dd dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "  # noqa: SIM905
+    "header li main nav ol p pre section ul".split()
+)
+"""Elements with the size that is given to them. Those in a line have that of their text."""
+
+ROOM = {
+    "width": (
+        "min-width",
+        "min-inline-size",
+        "padding-left",
+        "padding-right",
+        "flex",
+        "flex-grow",
+        "flex-basis",
+    ),
+    "height": (
+        "min-height",
+        "min-block-size",
+        "padding-top",
+        "padding-bottom",
+        "flex",
+        "flex-grow",
+        "flex-basis",
+    ),
+}
+"""A size, and what makes a box larger than that."""
+
+SHORTHANDS = {
+    "margin": [f"margin-{side}" for side in SIDES],
+    "padding": [f"padding-{side}" for side in SIDES],
+    "inset": [*SIDES],
+}
 
 CONDITIONS = frozenset(("media", "supports", "layer", "container"))
 
@@ -58,6 +100,7 @@ class Style:
 
     is_shown: bool = True  # False: nothing in the element is
     is_visible: bool = True
+    is_cut: bool = False  # its box has no size, and shows nothing outside
     opacity: float = 1.0
     font_size: float = USUAL_FONT  # pixels
     color: Color | None = (0.0, 0.0, 0.0)
@@ -71,7 +114,7 @@ class Style:
             or self.backdrop is None
             or any(abs(a - b) > SAME_COLOR for a, b in zip(self.color, self.backdrop, strict=True))
         )
-        return self.is_shown and self.is_visible and is_large and is_told_apart
+        return self.is_shown and self.is_visible and not self.is_cut and is_large and is_told_apart
 
 
 class PageStyles:
@@ -122,11 +165,15 @@ class PageStyles:
         opacity = values.get("opacity", ()) if CHANGES.isdisjoint(values) else ()
         style = replace(
             parent,
-            is_shown=read_keyword(values, "display") != "none" and not is_far(values),
+            is_shown=read_keyword(values, "display") != "none"
+            and read_keyword(values, "content-visibility") != "hidden"
+            and not is_far(values)
+            and not is_clipped(values),
+            is_cut=(parent.is_cut and not is_apart(values)) or has_no_size(values, element.local_name),
             is_visible=parent.is_visible
             if visibility == "inherit" or "visibility" not in values
             else visibility not in ("hidden", "collapse"),
-            opacity=parent.opacity * read_share(opacity, 1.0),
+            opacity=parent.opacity * read_share(opacity, 1.0) * read_filter(values),
             font_size=parent.font_size if size is None else read_font_size(size, parent.font_size),
             backdrop=read_backdrop(values, parent),
         )
@@ -167,12 +214,23 @@ def read_declarations(css: str | Tokens) -> Iterator[Declaration]:
                 name, value = "font-size", [token for token in value if read_length(token) is not None][:1]
             elif name == "all":
                 yield from (
-                    Declaration(each, (), part.important) for each in ("display", "font-size", "color")
+                    Declaration(each, (), part.important)
+                    for each in ("display", "font-size", "color", "overflow")
                 )
+            elif name in SHORTHANDS:
+                yield from spread(name, () if is_unknown else value, part.important)
             if name:
                 yield Declaration(name, () if is_unknown else value, part.important)
         elif part.type in ("qualified-rule", "at-rule") and part.content:
             yield from (Declaration(row.name, ()) for row in read_declarations(part.content))
+
+
+def spread(shorthand: str, value: Tokens, important: bool) -> Iterator[Declaration]:
+    """What a value says of the four sides; () if it is none."""
+    last = len(value) - 1
+    for index, name in enumerate(SHORTHANDS[shorthand]):
+        place = index if index <= last else max(index - 2, 0) if index - 2 <= last else 0
+        yield Declaration(name, value[place : place + 1], important)
 
 
 def list_attributes(element: Element) -> Iterator[Declaration]:
@@ -186,6 +244,9 @@ def list_attributes(element: Element) -> Iterator[Declaration]:
                 yield Declaration(name, tokens)
     if element.get("background"):
         yield Declaration("background-image", ())
+    if element.tag.startswith(SVG):
+        for name in ("display", "visibility", "opacity"):
+            yield from read_declarations(f"{name}:{element.get(name, '')}")
 
 
 def read_keyword(values: Mapping[str, Tokens], name: str) -> str:
@@ -214,32 +275,88 @@ def read_font_size(value: Tokens, inherited: float) -> float:
     return USUAL_FONT if size is None else size
 
 
+def is_apart(values: Mapping[str, Tokens]) -> bool:
+    return read_keyword(values, "position") in ("absolute", "fixed")
+
+
 def is_far(values: Mapping[str, Tokens]) -> bool:
-    """Whether an element is moved off the page to the left or above, or clipped to nothing, and may not come back."""
+    """Whether an element is moved off the page, and may not come back."""
     position = read_keyword(values, "position")
     names = ["text-indent", "margin-left", "margin-top"]
     names += ["left", "top"] if position in ("absolute", "fixed", "relative") else []
     moves = [token for name in names for token in values.get(name, ())[:1]]
     is_unknown = any(token.type == "percentage" for token in moves) or "transform" in values
-    is_moved = any((read_length(token) or 0) <= FAR for token in moves) and not is_unknown
-    clip = values.get("clip", ()) if position in ("absolute", "fixed") else ()
+    is_unknown |= any(name in values and not values[name] for name in names)
+    is_moved = any((read_length(token) or 0) <= FAR for token in moves)
+    # Nobody can scroll to what is fixed.
+    others = ["right"] if is_apart(values) else []
+    others += SIDES if position == "fixed" else []
+    lengths = [read_length(token) or 0 for name in others for token in values.get(name, ())[:1]]
+    is_moved |= any(length >= VERY_FAR or (position == "fixed" and length <= FAR) for length in lengths)
+    return is_moved and not is_unknown and CHANGES.isdisjoint(values)
+
+
+def is_clipped(values: Mapping[str, Tokens]) -> bool:
+    """Whether nothing is left of an element: it is clipped, or scaled to nothing."""
     sides = [
         token
-        for part in clip[:1]
-        for token in getattr(part, "arguments", ())
-        if token.type in ("number", "dimension")
+        for token in read_arguments(values, "clip", "rect")
+        if is_apart(values) and token.type in ("number", "dimension")
     ]
-    is_cut = bool(sides) and all(side.value <= 1 for side in sides)
-    return (is_moved or is_cut) and CHANGES.isdisjoint(values)
+    inset = read_arguments(values, "clip-path", "inset")
+    circle = read_arguments(values, "clip-path", "circle")
+    scale = read_arguments(values, "transform", "scale")
+    return CHANGES.isdisjoint(values) and (
+        (bool(sides) and all(side.value <= 1 for side in sides))
+        or (bool(inset) and all(one.type == "percentage" and one.value >= HALF for one in inset))
+        or read_length_of(circle) == 0
+        or any(getattr(one, "value", 1) == 0 for one in scale)
+    )
+
+
+def has_no_size(values: Mapping[str, Tokens], tag: str) -> bool:
+    """Whether an element has a box without size that shows nothing outside."""
+    overflow = [getattr(token, "lower_value", "") for token in values.get("overflow", ())]
+    display = read_keyword(values, "display")
+    is_box = display in ("block", "flex", "grid", "inline-block", "flow-root") or is_apart(values)
+    if not overflow or not {*overflow} <= {"hidden", "clip"} or not CHANGES.isdisjoint(values):
+        return False
+    return (is_box or ("display" not in values and tag in BOXES)) and any(
+        any(is_small(values.get(name)) for name in (axis, f"max-{axis}"))
+        and all(name not in values or is_small(values[name]) for name in larger)
+        for axis, larger in ROOM.items()
+    )
+
+
+def is_small(value: Tokens | None) -> bool:
+    length = read_length_of(value or ())
+    return length is not None and length <= SMALLEST_BOX
+
+
+def read_length_of(value: Tokens) -> float | None:
+    return read_length(value[0]) if value else None
+
+
+def read_arguments(values: Mapping[str, Tokens], name: str, function: str) -> list[Any]:
+    """The arguments of a function in a value, as `inset(50%)`, as far as they are separate."""
+    return [
+        token
+        for part in values.get(name, ())
+        if getattr(part, "lower_name", "") == function
+        for token in getattr(part, "arguments", ())
+        if token.type not in ("whitespace", "comment", "literal")
+    ]
+
+
+def read_filter(values: Mapping[str, Tokens]) -> float:
+    """What a filter leaves of the opacity."""
+    return read_share(read_arguments(values, "filter", "opacity"), 1.0) if CHANGES.isdisjoint(values) else 1.0
 
 
 def read_backdrop(values: Mapping[str, Tokens], parent: Style) -> Color | None:
     """The colour behind the text; None if it is unknown."""
-    is_above = read_keyword(values, "position") in (
-        "absolute",
-        "fixed",
-    )  # perhaps another element than its parent
-    if is_above or not PAINTS.isdisjoint(values):
+    # What is apart may lie on another element than its parent.
+    if is_apart(values) or not PAINTS.isdisjoint(values):
         return None
     value = values.get("background-color")
     if value is None:
