@@ -1,5 +1,7 @@
 """A database file that somebody gave away runs nothing of its own when it is opened."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,19 @@ async def test_a_file_with_triggers_or_views_of_others_is_not_opened(
     with pytest.raises(StorageError, match=told):
         await upgrade(path)
     assert path.read_bytes() == before
+
+
+async def test_a_trigger_that_the_schema_calls_something_else_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "given.db"
+    async with open_storage(path) as storage:
+        await append_entries(storage, "s", 0, {"n": 1})
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute(STEALING)
+        raw.execute("pragma writable_schema = on")
+        raw.execute("update sqlite_schema set type = 'TRIGGER' where name = 'help'")
+    with pytest.raises(StorageError, match="holds a trigger that is not of this release, 'help'"):
+        async with open_storage(path):
+            pass
 
 
 async def test_an_entry_that_readers_take_differently_is_damaged(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The connections to one SQLite file: opening, reopening after a loss, checkpoints; and copies of it."""
 
 import os
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
@@ -34,9 +35,10 @@ CHECKPOINT_RETRY_DELAYS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 Prepare = Callable[[Connection], Awaitable[None]]
 
-SELECT_PROGRAMS = (
-    "select type, name, sql from main.sqlite_schema where type in ('trigger', 'view') order by name"
-)
+SELECT_SCHEMA = "select name, sql from main.sqlite_schema where sql is not null order by name"
+
+DATA = re.compile(r"create (virtual )?table\b|create (unique )?index\b")
+"""What runs nothing by itself. SQLite goes by the statement, whatever else a row of the schema says."""
 
 
 class ForeignProgramError(StorageError):
@@ -157,8 +159,10 @@ class SqliteDatabase(Database):
     async def _check_programs(self, writer: Connection) -> None:
         """Raises ForeignProgramError."""
         known = {normalize_sql(sql) for sql in self._programs}
-        for kind, name, sql in await writer.fetch_all(SELECT_PROGRAMS):
-            if normalize_sql(str(sql)) not in known:
+        for name, sql in await writer.fetch_all(SELECT_SCHEMA):
+            statement = normalize_sql(str(sql))
+            if not DATA.match(statement) and statement not in known:
+                kind = "view" if "view" in statement.partition(" as ")[0] else "trigger"
                 raise ForeignProgramError(
                     f"the database {self.path} holds a {kind} that is not of this release, {str(name)[:60]!r}, and is "
                     "not opened: it would run with every statement. Have its debates exported, or copied with "
