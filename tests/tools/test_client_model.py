@@ -289,3 +289,24 @@ async def test_a_person_who_refuses_is_named_with_what_to_do(open_client: Any) -
     assert (
         "Have them approve its requests, or give the seat another model with replace_model." in ran["reason"]
     )
+
+
+async def test_an_advisor_that_is_the_clients_model_writes_prose_in_every_phase(open_client: Any) -> None:
+    model = ClientModel()
+    asked = {
+        "question": "Ship it?",
+        "format": "second_opinion",
+        "models": ["scripted", "client"],
+        "run": True,
+    }
+    async with open_client(sampling_callback=model) as client:
+        ran = await finish(client, await call(client, "start_debate", **asked))
+        written = await read_events(client, ran, "advised", "reviewed", "exchanged")
+
+    assert (ran["status"], ran["answer"]["head"]) == ("concluded", "Divided")
+    own = [event["kind"] for event in written if event["seat"] == "Advisor 2"]
+    assert own == ["advised", "reviewed", "exchanged"]
+    assert {event["recommendation"] for event in written if event["seat"] == "Advisor 2"} == {
+        "1. Somebody says that it holds, no source."
+    }
+    assert len(model.prompts) == 3

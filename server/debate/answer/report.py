@@ -360,11 +360,14 @@ def compose_divided(panel: Panel, count: Count, shared: FinalAnswer) -> FinalAns
             for seat in panel.readers
             if first[count.sides.held[seat]] == seat
         ]
-        heard = {count.sides.held[seat] for seat in panel.readers}
+        # Who has reviewed has left an answer behind that it does not follow: nobody advises that any more.
+        unheard = {ballot.side for ballot in count.ballots} - {
+            count.sides.held[seat] for seat in panel.readers
+        }
         branches += [
             Branch(condition="", advice=panel.answers[one].recommendation, sources=(name_answer(panel, one),))
             for one, side in count.sides.blind.items()
-            if side == one != MINE and side not in heard
+            if side == one and side in unheard
         ]
     next_step = next(filter(None, (one.next for one in said)), "")
     return shared.model_copy(

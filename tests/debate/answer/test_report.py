@@ -455,3 +455,14 @@ def test_the_value_stands_before_a_recommendation_that_does_not_name_it() -> Non
     both = play_panel("AB", [], reviewed={})
     open_lines = build_lines(both, count_panel(both))
     assert list_lines(open_lines)[1] == Line("Or", "Advice A")
+
+
+def test_an_answer_that_its_author_has_left_is_no_case_of_those_who_are_divided() -> None:
+    apart = [("", 80), ("", 80)]
+    panel = play_panel("AB", apart, [((), "", 70), ((), "", 70)])
+    composed = compose(panel, count_panel(panel))
+    assert composed.recommendation == "2 answers that differ."
+    assert [branch.sources for branch in composed.branches] == [("R1",), ("R2",)]
+    unread = play_panel("AB", [("", 80)], [], {"review.2"})
+    left = compose(unread, count_panel(unread))
+    assert [branch.sources for branch in left.branches] == [("R1",), ("A2",)]
