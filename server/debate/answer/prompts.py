@@ -148,21 +148,22 @@ What they want kept stays too. Add what they call missing.
 with its figure, even where you advise something else. Then what turns the advice or makes it fail. Then what to do, \
 in order. General advice is the first to go.
 - Drop a whole point rather than the figure, condition or consequence that makes it worth reading.
-- recommendation is what to do. because is the rest of the answer, in short paragraphs with an empty line between: \
-first why, with calculations, cases and warnings; then what else to do, numbered "1. …" in the order of doing, each \
-step with its figure, date or sign of success. Nothing stands twice.
-- Fill the other fields only with what stands in neither; else leave them empty.
+- recommendation says what to do, with the figures that decide. next is how: the steps in the order \
+of doing, each with its figure, date or sign of success. because is the rest of the answer, in short paragraphs with \
+an empty line between: why, with calculations, cases and warnings. Nothing stands twice.
+- Fill the other fields only with what stands in none of these; else leave them empty.
 - corrected: a mistake of an answer that the person may well make too.
+- A figure is the same wherever it stands, and a calculation names all that goes into it.
 - Nothing that nobody wrote. No word about advisors, drafts or reviews.
 
-At most {words} words. JSON only:
+At most {words} words in all fields together. JSON only:
 {{"premise": "what the question takes to be so and is false or unproven, and what is true instead; else empty",
 "recommendation": "what to do, in one to three sentences that stand alone",
-"because": "the rest of the answer: short paragraphs, then numbered steps, each on a line of its own",
+"next": ["the first step", "the second", "…"],
+"because": "the rest of the answer, in short paragraphs",
 "branches": [{{"if": "…", "do": "…", "from": ["{example}"]}}],
-"corrected": [{{"text": "not …, but …", "from": ["{example}"]}}],
+"corrected": [{{"text": "what is wrong, and what is right instead, in a whole sentence", "from": ["{example}"]}}],
 "changes_if": "which observation, with a threshold, would turn it, and to what",
-"next": "the first thing to do or check, and how",
 "against": {{"text": "the best point against it", "from": ["{example}"]}},
 "assumed": "what was taken to be the case; else empty",
 "follows": ["the reviews whose advice the recommendation is"]}}"""

@@ -90,11 +90,11 @@ def show_final(report: FinalAnswer) -> str:
             ("", report.recommendation),
             *((f"If {one.condition}: " if one.condition else "- ", one.advice) for one in report.branches),
             ("Premise: ", report.premise),
+            ("Next: ", report.next),
             ("Because: ", report.because),
             *(("Corrected: ", row.text) for row in report.corrected),
             *(("Missed at first: ", row.text) for row in report.missed),
             ("Changes if: ", report.changes_if),
-            ("Next: ", report.next),
             ("Against it: ", report.against.text if report.against else ""),
             ("Assumed: ", report.assumed),
         ]

@@ -73,11 +73,11 @@ def report_schema() -> dict[str, Any]:
     return object_schema(
         premise=text_schema(SHORT),
         recommendation=text_schema(MIDDLE),
+        next=list_schema(text_schema(MIDDLE), 12),
         because=text_schema(LONG),
         branches=list_schema(object_schema(**BRANCH, **{"from": IDS})),
         corrected=list_schema(SOURCED),
         changes_if=text_schema(SHORT),
-        next=text_schema(SHORT),
         against=SOURCED,
         assumed=text_schema(SHORT),
         follows=IDS,
