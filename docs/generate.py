@@ -34,6 +34,7 @@ from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAct
 from server.mcp.prompts import PROMPTS
 from server.mcp.resources import TEMPLATES
 from server.settings import PREFIX, ResearchServer, Settings
+from server.tools.arguments.schemas import build_schema
 from server.tools.debates import TOOLS
 from server.tools.listing import LISTED_FILE
 from server.tools.schemas import build_listed_tools, build_result_schema
@@ -133,16 +134,16 @@ def describe_phase(phase: Phase, row: Format) -> str:
 
 def render_tools() -> str:
     parts = []
-    for tool in build_listed_tools(TOOLS):
+    for name, tool in TOOLS.items():
         lines = [
-            f"### `{tool.name}`",
+            f"### `{name}`",
             "",
-            tool.description or "",
+            " ".join((tool.arguments.__doc__ or "").split()),
             "",
             "| argument | type | meaning |",
             "| --- | --- | --- |",
         ]
-        lines += build_argument_rows(tool.input_schema)
+        lines += build_argument_rows(build_schema(tool.arguments))
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
@@ -152,7 +153,7 @@ def render_results() -> str:
     rows: dict[str, tuple[str, str]] = {}
     tools: dict[str, list[str]] = {}
     for tool_name, tool in TOOLS.items():
-        for name, part in build_result_schema(tool)["properties"].items():
+        for name, part in build_result_schema(tool.result)["properties"].items():
             rows.setdefault(name, (format_type(part), part.get("description", "")))
             tools.setdefault(name, []).append(tool_name)
     lines = ["| field | type | meaning | in the results of |", "| --- | --- | --- | --- |"]
@@ -173,8 +174,8 @@ def build_property_rows(
     name: str, property_schema: dict[str, Any], *, required: bool = False
 ) -> Iterable[str]:
     nested = find_nested_object(property_schema)
-    meaning = [property_schema.get("description", "")]
-    if "enum" in property_schema:
+    meaning = ["; ".join(property_schema.get("description", "").splitlines()).replace(":;", ":")]
+    if "enum" in property_schema and "\n" not in property_schema.get("description", ""):
         meaning.append("one of " + ", ".join(f"`{value}`" for value in property_schema["enum"]))
     kind = (
         "list of objects"

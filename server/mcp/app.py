@@ -42,7 +42,8 @@ def list_tools(context: RequestContext, tools: Iterable[types.Tool]) -> list[typ
     """
     meta = {"ui": {"resourceUri": build_address()}, "ui/resourceUri": build_address()}
     with_page = [
-        tool.model_copy(update={"meta": meta}) if tool.name in SHOWN_BESIDE else tool for tool in tools
+        tool.model_copy(update={"meta": {**(tool.meta or {}), **meta}}) if tool.name in SHOWN_BESIDE else tool
+        for tool in tools
     ]
     return [*with_page, build_watch_tool()] if declares(context, APPS) else with_page
 

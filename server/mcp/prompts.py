@@ -40,7 +40,7 @@ I want a second opinion on this question, from models that answer it apart and c
 {question}
 
 {whole} Write down first what you were about to answer. Then call start_debate with the whole question, run=true and \
-your answer, whole, as `options.my_answer`: it is checked with the others, and the result says first whether it \
+your answer, whole, as `my_answer`: it is checked with the others, and the result says first whether it \
 stands and what is wrong in it. Write the question so that somebody who has not read our conversation can answer it, \
 without a hint at the answer that you or I prefer; what they need to know and cannot know goes into `documents`. Leave \
 `debaters` empty. {follow}

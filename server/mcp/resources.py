@@ -17,6 +17,8 @@ from server.engine.queries import DebateRow, find_debate_id, list_debates, load_
 from server.mcp.late_manager import RequestContext
 from server.mcp.subscriptions import SCHEME
 from server.redaction import redact
+from server.tools.arguments.reference import OPTIONS, render_options
+from server.tools.debates import WITH_OPTIONS
 
 PAGE_SIZE = 50
 MAX_SHOWN_ADDRESS = 200  # characters of an invalid address in an error
@@ -35,6 +37,15 @@ INDEX_RESOURCE = types.Resource(
     description="The newest debates, with their ids",
     mime_type=JSON,
     annotations=types.Annotations(audience=["assistant"], priority=0.9),
+)
+
+OPTIONS_RESOURCE = types.Resource(
+    uri=f"{SCHEME}{OPTIONS}",
+    name=OPTIONS,
+    title="All options",
+    description="All that tools take, with types",
+    mime_type=MARKDOWN,
+    annotations=types.Annotations(audience=["assistant"], priority=0.7),
 )
 
 
@@ -70,6 +81,8 @@ async def read_resource(
             rows, cursor = await list_debates(manager, limit=PAGE_SIZE)
             index = {"debates": [row.model_dump() for row in rows], "cursor": cursor}
             text, media_type = format_json(index), JSON
+        elif uri == OPTIONS_RESOURCE.uri:
+            text, media_type = render_options(*WITH_OPTIONS), MARKDOWN
         else:
             text, media_type = await read_view(manager, uri)
     except DebateError as error:
@@ -112,13 +125,13 @@ async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
 async def list_resources(
     context: RequestContext, params: types.PaginatedRequestParams | None
 ) -> types.ListResourcesResult:
-    """A page of debates, newest first. The first page begins with the list itself."""
+    """A page of debates, newest first. The first page begins with the list itself and the options."""
     manager, cursor = await context.lifespan_context.get(), (params and params.cursor) or ""
     try:
         rows, next_cursor = await list_debates(manager, cursor=cursor, limit=PAGE_SIZE)
     except DebateError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from error
-    resources = [] if cursor else [INDEX_RESOURCE]
+    resources = [] if cursor else [INDEX_RESOURCE, OPTIONS_RESOURCE]
     resources += map(build_transcript_resource, rows)
     return types.ListResourcesResult(resources=resources, next_cursor=next_cursor or None)
 

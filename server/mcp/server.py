@@ -31,10 +31,11 @@ from server.tools.listing import (
 
 INSTRUCTIONS = """\
 Counterpoint gives you a second opinion: models answer a question apart, check each other's answers, and one \
-answer comes out with what was corrected and how sure it is. In one call: start_debate(question=..., run=true). \
-Have what you were about to say checked: options.my_answer; the result says first whether it stands. Name \
-debaters with stances for a debate with judges. \
-Step by step: \
+answer comes out with what was corrected and how sure it is. Use it where much depends on an answer, a plan or a \
+decision: to decide between options, weigh pros and cons, critique or red team a plan, sanity check or fact check \
+what you were about to say, or see what you are missing. Not to look things up or run code. In one call: \
+start_debate(question=..., my_answer=..., run=true): the result says first whether your answer stands. Name \
+debaters with stances for a debate with judges. Step by step: \
 start_debate, then step_round until the status is concluded or truncated. Every \
 result is complete: the last one holds the verdict, and `next` names the call to make. \
 A call returns after wait_seconds at the latest, with status "running" and what to call next; the debate \

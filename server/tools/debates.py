@@ -1,6 +1,7 @@
 """The tools. Clients see the fields of their classes as arguments, and the docstrings as descriptions."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import anyio
@@ -15,7 +16,7 @@ from server.debate.facts.interventions import PositionsDeclined
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.setup.seats import CLIENT
 from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.registry import ACTIONS
+from server.debate.interventions.registry import ACTIONS, BY_NAME
 from server.debate.machine.decide import next_round
 from server.debate.state.seats import uses_client
 from server.debate.views import catalog
@@ -27,6 +28,8 @@ from server.models.client import NO_CLIENT
 from server.models.registry import NoModelError
 from server.redaction import MODEL_FIELDS, redact_model
 from server.tools import pages, results, texts
+from server.tools.arguments.reference import OPTIONS, render_options
+from server.tools.arguments.refusals import ARGUMENT_HINTS
 from server.tools.asking import model_choice, positions
 from server.tools.asking.elicitation import AskFirst, can_ask, read_state
 from server.tools.asking.sampling import get_queue, offers_sampling
@@ -57,9 +60,19 @@ def parse_debate_id(value: Any) -> Any:
     return re.split("[/?#]", text.removeprefix(SCHEME), maxsplit=1)[0] if text.startswith(SCHEME) else text
 
 
-DebateId = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(parse_debate_id)]
-Again = Annotated[bool, Field(description="Not the one this call began")]
-WaitSeconds = Annotated[int, Field(ge=0, le=600)]
+DebateId = Annotated[
+    str,
+    Field(min_length=1, max_length=64, description="Its id, or latest"),
+    BeforeValidator(parse_debate_id),
+]
+Again = Annotated[bool, Field(description="Begin another where the same call was made minutes ago")]
+WaitSeconds = Annotated[int, Field(ge=0, le=600, description="Seconds until it returns; the debate goes on")]
+
+
+def list_choices(choices: Mapping[str, str]) -> Any:
+    """The values that there are to choose from, with a line for each."""
+    lines = [f"{name}: {hint}" for name, hint in choices.items()]
+    return Field(description="\n".join(["One of:", *lines]), json_schema_extra={"enum": [*choices]})
 
 
 def watch(call: ToolCall, debate_id: str) -> Waiting:
@@ -105,16 +118,19 @@ async def build_run(
     return await build_step(call, snapshot, through_round, joined=joined) if run.is_over else run
 
 
-def offer_formats(schema: dict[str, Any]) -> None:
-    """List the formats, without a default: a client that fills in defaults would override our choice of a format."""
-    schema["enum"] = [*formats.FORMATS]
-    del schema["default"]
-
-
 class StartDebate(ToolArguments, requests.DebateRequest):
-    """Have models answer apart, check each other and what you were about to say (my_answer); run=true: in one call."""
+    """Get a second opinion: other models answer apart and check each other's answers and yours; one answer comes out.
 
-    format: Annotated[str, Field(json_schema_extra=offer_formats)] = ""
+    With it: what was corrected, and how sure it is. Use it to decide between options, compare alternatives, weigh pros
+    and cons or trade-offs, review or critique a plan, red team it, play devil's advocate, argue both sides, sanity
+    check or fact check an answer, find risks and what you are missing, or have a debate. Not to look things up or run
+    code: models read only what you pass. In one call: question, my_answer, run=true.
+    """
+
+    format: Annotated[
+        str,
+        list_choices({row.name: row.hint for row in formats.FORMATS.values()}),
+    ] = ""
     again: Again = False
     wait_seconds: WaitSeconds = 45
 
@@ -145,11 +161,16 @@ class StartDebate(ToolArguments, requests.DebateRequest):
 
 
 class ForkDebate(ToolArguments):
-    """Open a new debate that shares the first rounds of another. read_debate(view="family") compares them."""
+    """Try a debate otherwise: a new one shares its first rounds, and has other models, stances, judges or documents.
+
+    read_debate(view="family") compares them.
+    """
 
     debate_id: DebateId
-    at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup")]
-    changes: requests.ChangesInput = Field(default_factory=requests.ChangesInput)
+    at_round: Annotated[int, Field(ge=0, description="The last round to share; 0: only the question")]
+    changes: requests.ChangesInput = Field(
+        default_factory=requests.ChangesInput, description="What is different in it"
+    )
     again: Again = False
     wait_seconds: WaitSeconds = 45
 
@@ -179,10 +200,13 @@ class ForkDebate(ToolArguments):
 
 
 class StepRound(ToolArguments):
-    """Run the next round (the judges' is the last), or go on waiting for the one that runs."""
+    """Run the next round of a debate that was started without run=true, or wait for the one that runs.
+
+    The judges' round is the last.
+    """
 
     debate_id: DebateId
-    round: Annotated[int, Field(ge=0, description="The round you expect; a past one is not run again")] = 0
+    round: Annotated[int, Field(ge=0, description="The one you expect; a past one is not run again")] = 0
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
@@ -202,11 +226,14 @@ class StepRound(ToolArguments):
 
 
 class SubmitTurn(ToolArguments):
-    """Write the turn of a seat whose model is "caller" or "human"; returns when the next such turn is awaited."""
+    """Write the turn that a debate waits for, of a seat whose model is "caller" or "human".
+
+    Returns when the next one is awaited.
+    """
 
     debate_id: DebateId
-    speaker: Annotated[str, Field(max_length=60, description="As named in `awaited`")]
-    text: str
+    speaker: Annotated[str, Field(max_length=60, description="The seat, as `awaited` names it")]
+    text: Annotated[str, Field(description="The turn, whole")]
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
@@ -226,27 +253,30 @@ class SubmitTurn(ToolArguments):
 
 
 class Intervene(ToolArguments):
-    """Steer a debate, also while it runs. The result says from when on it counts."""
+    """Steer a debate, also while it runs: pause, add a note, extend, conclude.
+
+    The result says from when on it counts.
+    """
 
     debate_id: DebateId
-    action: Annotated[str, Field(json_schema_extra={"enum": [*ACTIONS]})]
-    text: Annotated[str, Field(description="Note or instruction")] = ""
-    to: Annotated[
-        str,
-        Field(description="A debater or seat; empty: all. For outcome: right, wrong, none, or who was right"),
-    ] = ""
-    rounds: Annotated[int, Field(ge=0, description="For extend")] = 0
-    round: Annotated[int, Field(ge=0, description="For retract")] = 0
-    model: input_types.ModelName = ""
-    weights: input_types.Weights = Field({}, description="Such as 3/2")
+    action: Annotated[str, list_choices({name: BY_NAME[name].hint for name in ACTIONS})]
+    text: Annotated[str, Field(description="Note, challenge, instruction or tag")] = ""
+    to: Annotated[str, Field(description="A debater or seat; empty: all")] = ""
+    rounds: Annotated[int, Field(ge=0, description="How many more, for extend")] = 0
+    round: Annotated[int, Field(ge=0, description="Of the turn to retract")] = 0
+    model: Annotated[input_types.ModelName, Field(description="For replace_model")] = ""
+    weights: Annotated[input_types.Weights, Field(description="For weights, such as 3/2")] = Field({})
     threshold: Annotated[
-        input_types.FractionText, Field(max_length=20, description="Needed share, such as 2/3")
+        input_types.FractionText, Field(max_length=20, description="For threshold, such as 2/3")
     ] = ""
-    limits: requests.BudgetInput = Field(default_factory=requests.BudgetInput, description="For extend")
-    reason: Annotated[str, Field(max_length=1000)] = ""
-    request_id: Annotated[input_types.Cleaned, Field(max_length=100, description="A repeat does nothing")] = (
-        ""
+    limits: requests.BudgetInput = Field(
+        default_factory=requests.BudgetInput, description="New limits, for extend"
     )
+    reason: Annotated[str, Field(max_length=1000, description="Why, for the record")] = ""
+    request_id: Annotated[
+        input_types.Cleaned,
+        Field(max_length=100, description="Any text: a repeat with the same one does nothing"),
+    ] = ""
 
     async def execute(self, call: ToolCall) -> CallToolResult:
         require(self.model.strip() != CLIENT or offers_sampling(call), NO_CLIENT)
@@ -262,7 +292,7 @@ class Intervene(ToolArguments):
 
 
 class GetVerdict(ToolArguments):
-    """The verdict of a debate, or its progress. Waits while it runs."""
+    """Get the answer or verdict of a debate, or how far it is. Waits while it runs."""
 
     debate_id: DebateId
     wait_seconds: WaitSeconds = 45
@@ -277,29 +307,40 @@ class GetVerdict(ToolArguments):
 
 
 class ReadDebate(ToolArguments):
-    """Read a debate: its transcript, or another view."""
+    """Read what was said in a debate, or another view of it: votes, cost, the record of events.
 
-    debate_id: DebateId
-    view: Annotated[str, Field(json_schema_extra={"enum": [*catalog.VIEWS]})] = "transcript"
-    since_round: Annotated[int, Field(ge=0, description="For transcript")] = 0
-    since_seq: Annotated[int, Field(ge=0, description="For events")] = 0
+    Results of other tools hold the answer already.
+    """
+
+    debate_id: DebateId = ""
+    view: Annotated[str, Field(json_schema_extra={"enum": [*catalog.VIEWS, OPTIONS]})] = "transcript"
+    since_round: Annotated[int, Field(ge=0, description="For transcript: what came after it")] = 0
+    since_seq: Annotated[int, Field(ge=0, description="For events: what came after it")] = 0
     round: Annotated[int, Field(ge=0, description="For round and prompts; 0: the latest, or all")] = 0
     seat: Annotated[str, Field(max_length=60, description="For prompts; empty: all")] = ""
     offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before")] = 0
+    limit: Annotated[
+        int, Field(ge=0, description="Characters of a page; 0: as many as your client shows")
+    ] = 0
 
     async def execute(self, call: ToolCall) -> CallToolResult:
+        page = pages.Part(self.offset, self.limit, pages.choose_limit(call.client_name))
+        if self.view == OPTIONS:
+            result = pages.build_options_page(render_options(*WITH_OPTIONS), page)
+            return results.build_content(result, *texts.format_page(result))
+        require(self.debate_id, f"`debate_id` is missing: {ARGUMENT_HINTS['debate_id']}.")
         part: dict[str, int | str] = {"since_round": self.since_round, "since_seq": self.since_seq}
         part |= {"round": self.round, "seat": self.seat}
         view = catalog.find_view(self.view, [name for name, value in part.items() if value])
         source = await queries.load_view_source(call.manager, self.debate_id, view, **part)
-        result = await pages.build_page(call.manager, source, view, self.offset)
+        result = await pages.build_page(call.manager, source, view, page)
         return results.build_content(result, *texts.format_page(result))
 
 
 class FindDebates(ToolArguments):
-    """Search and list debates, newest first."""
+    """Search earlier debates and list them, newest first."""
 
-    query: Annotated[str, Field(max_length=1000, description="Words of question or debate")] = ""
+    query: Annotated[str, Field(max_length=1000, description="Words of the question or the debate")] = ""
     status: Annotated[str, Field(json_schema_extra={"enum": [ANY, *queries.STATUSES]})] = ANY
     cursor: Annotated[str, Field(max_length=40, description="`cursor` of the page before")] = ""
 
@@ -315,7 +356,7 @@ class FindDebates(ToolArguments):
 
 
 TOOLS = {
-    "start_debate": Tool("Start a debate", StartDebate, results.StepResult, WRITE),
+    "start_debate": Tool("Get a second opinion", StartDebate, results.StepResult, WRITE),
     "step_round": Tool("Run the next round", StepRound, results.StepResult, WRITE),
     "intervene": Tool("Steer a debate", Intervene, results.SteerResult, WRITE),
     "get_verdict": Tool("Get the verdict", GetVerdict, results.VerdictResult, READ),
@@ -325,6 +366,9 @@ TOOLS = {
     "fork_debate": Tool("Fork a debate", ForkDebate, results.StepResult, WRITE),
 }
 """Clients see `listed.json`, which `python -m docs.generate` makes from this table."""
+
+WITH_OPTIONS = (StartDebate, ForkDebate, Intervene, ReadDebate)
+"""The arguments of tools that clients are shown a part of."""
 
 
 async def call_tool(

@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from server.debate.views.awaited import TURN_HEADING
 
@@ -52,6 +52,9 @@ class Bounded(BaseModel):
     """By field, the call that returns it in full, with fields of the result in braces."""
 
     left_out: list[str] = []
+    taken: Annotated[
+        str, Field(description="Arguments that have other names here, and what they were taken for")
+    ] = ""
 
     def describe_left_out(self, shortened: list[str]) -> list[str]:
         places: dict[str, list[str]] = {}

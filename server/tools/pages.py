@@ -1,57 +1,84 @@
 """Views of a debate, in pages short enough for clients to show in full."""
 
+from dataclasses import dataclass
+from typing import Any
+
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views.catalog import View, ViewSource
 from server.engine.debates import DebateManager
+from server.tools.arguments.reference import OPTIONS
 from server.tools.fitting import count_json, cut_to_escaped
-from server.tools.results import ViewResult, describe_debate
+from server.tools.hints import format_call
+from server.tools.results import NO_DEBATE, ViewResult, describe_debate
 
 PAGE_LIMIT = 40_000
 """Characters of a page, as JSON with everything but ASCII escaped: clients hide results above 50,000."""
 
+CLIENT_LIMITS = {"codex": 11_000, "copilot": 9_000}
+"""The same for clients that show less, by a word of their names: Codex cuts a result at 12 kB. Copilot puts one above
+20 kB into a file, text and structure together."""
+
 MARGIN = 200  # characters for the call of the next page
 
 
-async def build_page(manager: DebateManager, source: ViewSource, view: View, offset: int) -> ViewResult:
-    """A page of a view from the character at `offset` on: data if the view is data and fits on one page, else text.
+def choose_limit(client: str) -> int:
+    """Characters of a page that a client shows whole."""
+    return next((limit for word, limit in CLIENT_LIMITS.items() if word in client.lower()), PAGE_LIMIT)
 
-    Raises InvalidRequestError if the view ends before `offset`.
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of a view a page has."""
+
+    offset: int  # in characters
+    length: int  # of its text at most, in characters; 0: as many as fit
+    limit: int  # of the page as JSON
+
+
+async def build_page(manager: DebateManager, source: ViewSource, view: View, part: Part) -> ViewResult:
+    """A page of a view: data if the view is data and fits on one page, else text.
+
+    Raises InvalidRequestError if the view ends before the page begins.
     """
-    empty = ViewResult(
-        **await describe_debate(manager, source, "read_debate"),
-        view=view.name,
-        text="",
-        data={},
-        next_offset=0,
-    )
-    if view.render is None and not offset:
+    empty = ViewResult(**await describe_debate(manager, source, "read_debate"), view=view.name)
+    if view.render is None and not part.offset:
         data = view.build(source)
         result = empty.model_copy(update={"data": data})
         if "since_seq" in view.parameters and data["more"]:
-            next_call = (
-                f"read_debate(debate_id='{source.id}', view='{view.name}', since_seq={data['next_seq']})"
-            )
-            result = result.model_copy(update={"next": f"Next: {next_call}."})
-        if count_json(result) < PAGE_LIMIT:
+            following = {"debate_id": source.id, "view": view.name, "since_seq": data["next_seq"]}
+            result = result.model_copy(update={"next": f"Next: {format_call('read_debate', **following)}."})
+        if count_json(result) < part.limit and not part.length:
             return result
-    text_of_view = view.render_text(source)
-    if offset >= max(len(text_of_view), 1):
+    names = {"debate_id": source.id, "view": view.name, "since_round": source.since_round}
+    names |= {"round": source.round, "seat": source.seat}
+    return cut_page(
+        empty, view.render_text(source), part, {key: value for key, value in names.items() if value}
+    )
+
+
+def build_options_page(text: str, part: Part) -> ViewResult:
+    """A page of the description of all options."""
+    empty = ViewResult(**NO_DEBATE, next="Next: start_debate(question=…).", view=OPTIONS)
+    return cut_page(empty, text, part, {"view": OPTIONS})
+
+
+def cut_page(empty: ViewResult, whole: str, part: Part, names: dict[str, Any]) -> ViewResult:
+    """The page with the part of the text, and the call of the next one. `names`: the arguments of the view."""
+    if part.offset >= max(len(whole), 1):
         raise InvalidRequestError(
-            f"offset={offset} is beyond the end: there are {len(text_of_view):,} characters. Begin at 0."
+            f"offset={part.offset} is beyond the end: there are {len(whole):,} characters. Begin at 0."
         )
-    text = cut_to_escaped(text_of_view[offset:], PAGE_LIMIT - count_json(empty) - MARGIN)
-    end = offset + len(text)
-    if end == len(text_of_view):
+    text = cut_to_escaped(whole[part.offset :], part.limit - count_json(empty) - MARGIN)
+    text = text[: part.length or None]
+    end = part.offset + len(text)
+    if end == len(whole):
         return empty.model_copy(update={"text": text})
-    arguments = [f"debate_id='{source.id}'", f"view='{view.name}'"]
-    arguments += [f"since_round={source.since_round}"] if source.since_round else []
-    arguments += [f"round={source.round}"] if source.round else []
-    arguments += [f"seat={source.seat!r}"] if source.seat else []
+    limit = {"limit": part.length} if part.length else {}
     return empty.model_copy(
         update={
             "text": text,
             "next_offset": end,
-            "left_out": [f"{end:,} of {len(text_of_view):,} characters so far."],
-            "next": f"Next: read_debate({', '.join(arguments)}, offset={end}).",
+            "left_out": [f"{end:,} of {len(whole):,} characters so far."],
+            "next": f"Next: {format_call('read_debate', **names, offset=end, **limit)}.",
         }
     )

@@ -12,7 +12,7 @@ from server.debate.machine.render import render_rules
 from server.debate.views import markdown, state, verdict
 from server.debate.views.awaited import AwaitedTurn, awaited_turns, has_written
 from server.debate.views.progress import build_progress, describe_work, estimate_line
-from server.debate.views.provenance import Provenance
+from server.debate.views.provenance import RECORDED_HERE, Provenance
 from server.debate.views.state import StoredDebate
 from server.debate.views.warnings import list_setup_warnings
 from server.engine.database.snapshots import DebateSnapshot
@@ -109,9 +109,17 @@ class ViewResult(DebateResult):
     """A page of a view: its text, or its data where the view is data and fits."""
 
     view: str
-    text: str
-    data: Annotated[dict[str, Any], WithJsonSchema(VIEW_SCHEMA)]
-    next_offset: Annotated[int, Field(description="For the next page; 0: this is the last")]
+    text: str = ""
+    data: Annotated[dict[str, Any], WithJsonSchema(VIEW_SCHEMA)] = Field({})
+    next_offset: Annotated[int, Field(description="For the next page; 0: this is the last")] = 0
+
+
+NO_DEBATE = {
+    **dict.fromkeys(("debate_id", "status", "reason", "transcript_uri"), ""),
+    "working": False,
+    "provenance": RECORDED_HERE,
+}
+"""The fields of a `DebateResult` for a page that is of no debate."""
 
 
 class DebateListResult(Bounded):

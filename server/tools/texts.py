@@ -107,13 +107,15 @@ def format_background(result: VerdictResult) -> list[str]:
 
 def format_ending(result: DebateResult) -> list[str]:
     """What was left out, the address of the transcript, and the next call."""
-    return [*result.left_out, f"Transcript: {result.transcript_uri}", result.next]
+    transcript = [f"Transcript: {result.transcript_uri}"] if result.transcript_uri else []
+    return [*result.left_out, *transcript, result.next]
 
 
 def format_page(result: ViewResult) -> tuple[str, str]:
     """The page as it is, and separately the state of the debate and the next call."""
     page = result.text or format_json(result.data)
-    return page, "\n".join([format_standing(result), *format_ending(result)])
+    standing = [format_standing(result)] if result.debate_id else []
+    return page, "\n".join([*standing, *format_ending(result)])
 
 
 def format_debate_list(result: DebateListResult) -> str:

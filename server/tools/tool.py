@@ -1,11 +1,8 @@
 """What a tool is: validated arguments, a result, and errors that say what to do."""
 
 import logging
-import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from mcp import types
@@ -16,7 +13,7 @@ from server.caller import DEBATE, read_caller
 from server.debate.commands.inputs import Input
 from server.debate.facts.errors import DebateError
 from server.debate.facts.setup.seats import HUMAN
-from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
+from server.debate.facts.text import clean_line, remove_invisible, shorten_to_bytes
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.debate import Debate
 from server.debate.views.progress import Progress, build_progress, describe_progress
@@ -24,44 +21,13 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
 from server.engine.runner import TO_END, has_reached
+from server.tools.arguments.refusals import describe_errors
+from server.tools.arguments.synonyms import Reading
 from server.tools.listing import polls_tasks
 
 MAX_VALUES = 10_000  # in the arguments of a call, at any depth: no debate needs so many
-MAX_COMPARED = 1_000  # validation errors that are explained one by one
-MAX_ERRORS = 5
 MAX_ERROR_BYTES = 3_000
-MAX_NAME_LENGTH = 60
-
-Schema = dict[str, Any]
-ErrorPath = Sequence[str | int]
-
-TYPE_DESCRIPTIONS = {
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "an object",
-}
-
-BOUNDS = {
-    "less_than_equal": "must be at most {le}",
-    "greater_than_equal": "must be at least {ge}",
-    "greater_than": "must be more than {gt:g}",
-    "string_too_short": "must not be empty",
-    "string_too_long": "may have {max_length:,} characters at most",
-    "too_long": "may have {max_length:,} entries at most, and has {actual_length:,}",
-}
-"""Texts for pydantic's error types, with placeholders for their details."""
-
-ARGUMENT_HINTS = {
-    "question": "what the debate is to answer, in a sentence",
-    "debate_id": "start_debate returns it, and find_debates lists all",
-}
-"""What to pass for a missing argument, where the schema does not say."""
-
 ERROR_PREFIX = "Error: "
-MAX_SHAPE_FIELDS = 4  # of an object, where an error shows its shape
 
 PROGRESS_STEP = 0.01
 """The growth of progress in a report without a new answer: MCP requires that progress always grows."""
@@ -104,10 +70,14 @@ ToolOutput = types.CallToolResult | types.InputRequiredResult | BegunRun
 logger = logging.getLogger(__name__)
 
 
+def name_client(context: ServerRequestContext[Any, Any]) -> str:
+    client = context.session.client_params
+    return clean_line(client.client_info.name)[:60] if client else ""
+
+
 def name_actor(context: ServerRequestContext[Any, Any]) -> str:
     """The caller's name for the journal."""
-    client = context.session.client_params
-    return f"client {clean_line(client.client_info.name)[:60] if client else ''}".strip()
+    return f"client {name_client(context)}".strip()
 
 
 class ToolCall:
@@ -121,7 +91,7 @@ class ToolCall:
     ) -> None:
         self.context, self.params = context, params
         self.manager = manager
-        self.actor = name_actor(context)
+        self.client_name, self.actor = name_client(context), name_actor(context)
         self.may_debate = read_caller().may(DEBATE)
         self.is_polled = polls_tasks(context)
         self.is_ignored = False  # whether a person has left a form of this call unanswered
@@ -157,22 +127,33 @@ class Tool:
         """The result, or an error that tells the model in plain text what to do."""
         if has_more_values(call.params.arguments, MAX_VALUES):
             return build_error(f"The arguments have more than {MAX_VALUES:,} values.")
+        reading = Reading(self.arguments, listed_tool.input_schema["properties"])
+        reading.take(call.params.arguments or {})
         try:
-            arguments = self.arguments.model_validate(call.params.arguments or {})
+            arguments = self.arguments.model_validate(reading.arguments)
         except ValidationError as error:
-            return build_error(describe_errors(error, listed_tool.input_schema))
+            return build_error(describe_errors(error, reading))
         try:
             await call.manager.presence.reopen_if_told()
             if typed := getattr(arguments, "debate_id", ""):
                 full_id = await find_debate_id(call.manager, typed)
                 arguments = arguments.model_copy(update={"debate_id": full_id})
-            return await arguments.execute(call)
+            return say_taken(await arguments.execute(call), reading.describe())
         except DebateError as error:
             call.manager.presence.acknowledge(error)
-            return build_error(str(error))
+            return build_error("\n".join(filter(None, [str(error), reading.describe()])))
         except Exception as error:
             logger.exception("Tool %s failed", listed_tool.name)
             return build_failure(listed_tool.name, error)
+
+
+def say_taken(output: ToolOutput, taken: str) -> ToolOutput:
+    """The output, which says what was taken for what."""
+    if not taken or not isinstance(output, types.CallToolResult):
+        return output
+    content = [*output.content, types.TextContent(type="text", text=taken)]
+    data = {**(output.structured_content or {}), "taken": taken}
+    return output.model_copy(update={"content": content, "structured_content": data})
 
 
 def build_failure(tool: str, error: Exception) -> types.CallToolResult:
@@ -200,98 +181,3 @@ def has_more_values(arguments: object, limit: int) -> bool:
             number += len(inner)
             stack += inner.values() if isinstance(inner, dict) else inner
     return number > limit
-
-
-def describe_errors(error: ValidationError, schema: Schema) -> str:
-    """A line for each of the first errors, and the number of the others."""
-    lines: dict[str, None] = {}  # without repetitions: each alternative of a value has errors of its own
-    if error.error_count() > MAX_COMPARED:
-        return f"These are {error.error_count():,} errors. There are: {', '.join(schema['properties'])}"
-    for details in error.errors(include_url=False):
-        path = drop_branches(details["loc"], ends_in_key=details["type"] == "extra_forbidden")
-        # As one would write it: debaters[0].stance. Names that a caller made up are shortened.
-        parts = [
-            f"[{part}]" if isinstance(part, int) else f".{collapse_whitespace(part)[:MAX_NAME_LENGTH]}"
-            for part in path
-        ]
-        problem = describe_error({**details, "loc": path}, schema)
-        lines[f"`{''.join(parts).removeprefix('.')}` {problem}."] = None
-    first_lines = [*lines][:MAX_ERRORS]
-    return "\n".join(
-        [*first_lines, *([f"And {len(lines) - MAX_ERRORS} more."] if len(lines) > MAX_ERRORS else [])]
-    )
-
-
-def drop_branches(path: ErrorPath, *, ends_in_key: bool) -> ErrorPath:
-    """The path without pydantic's names for alternatives of a value: names of types, which a key may look like."""
-    inner, key = (path[:-1], path[-1:]) if ends_in_key else (path, ())
-    names = (
-        part
-        for part in inner
-        if isinstance(part, int) or not re.fullmatch(r"bool|[A-Z]\w*|constrained-\w+|literal\[.*\]", part)
-    )
-    return (*names, *key)
-
-
-def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: PLR0911  (a case for each kind)
-    path = details["loc"]
-    expected = find_subschema(schema, path)
-    choices = ", ".join(filter(None, expected.get("enum", ())))
-    match details["type"]:
-        case "extra_forbidden":
-            names = choose_object(find_subschema(schema, path[:-1])).get("properties", ())
-            nearest = get_close_matches(str(path[-1])[:MAX_NAME_LENGTH], names, n=1)
-            suggestion = f" Did you mean {nearest[0]}?" if nearest else ""
-            return f"is unknown.{suggestion} There are: {', '.join(names)}"
-        case "missing":
-            inside = f", in {describe_shape(find_subschema(schema, path[:-1]))}" if path[1:] else ""
-            fallback = f"pass {TYPE_DESCRIPTIONS.get(expected.get('type', ''), 'it')}"
-            hint = ARGUMENT_HINTS.get(str(path[-1])) or expected.get("description") or fallback
-            return f"is missing: {f'one of {choices}' if choices else hint}{inside}"
-        case "value_error":
-            return str(details["ctx"]["error"])
-        case "too_long" if isinstance(details["input"], str):  # a text that was cleaned before the check
-            return BOUNDS["string_too_long"].format(**details["ctx"])
-        case kind if kind in BOUNDS:
-            return BOUNDS[kind].format(**details.get("ctx", {}))
-        case _ if choices:
-            return f"must be one of {choices}"
-        case "literal_error" if "anyOf" in expected:
-            return f"must be {describe_shape(expected)}"
-        case kind if kind.endswith(("_type", "_parsing", "_from_float")):
-            expected = expected or {"type": kind.removesuffix("_type")}
-            return f"must be {describe_shape(expected)}"
-    return f"is not valid: {details['msg']}"
-
-
-def describe_shape(schema: Schema) -> str:
-    """What a value must be, with the fields of objects: "a list of objects {name, stance, role, …}"."""
-    if alternatives := schema.get("anyOf"):
-        return " or ".join(describe_shape(part) for part in alternatives)
-    if choices := schema.get("enum"):
-        return f"one of {', '.join(choices)}"
-    description = TYPE_DESCRIPTIONS.get(schema.get("type", ""), "of another type")
-    if "properties" in schema:
-        names = [*schema.get("required", ()), *schema["properties"]]
-        fields = [*dict.fromkeys(names)]
-        dots = ", …" if len(fields) > MAX_SHAPE_FIELDS else ""
-        return f"{description} {{{', '.join(fields[:MAX_SHAPE_FIELDS])}{dots}}}"
-    if "items" in schema:
-        item = describe_shape(schema["items"])
-        return f"{description} of {'texts' if item == 'text' else item.replace('an object', 'objects', 1)}"
-    return description
-
-
-def choose_object(schema: Schema) -> Schema:
-    """The alternative that is an object, if there are alternatives."""
-    return next((part for part in schema.get("anyOf", ()) if "properties" in part), schema)
-
-
-def find_subschema(schema: Schema, path: ErrorPath) -> Schema:
-    """The part of a schema that describes the value at this path; {} if there is none."""
-    here = schema
-    for part in path:
-        here = choose_object(here)
-        inner = here.get("items") if isinstance(part, int) else here.get("properties", {}).get(part)
-        here = inner or {}
-    return here

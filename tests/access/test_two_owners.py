@@ -76,7 +76,8 @@ async def test_lists_searches_and_completions_hold_ones_own(database: str) -> No
             assert theirs not in json.dumps(found)
         assert [one["debate_id"] for one in (await call(both.ben, "find_debates"))["debates"]] == [own]
         listed = await both.ben.list_resources()
-        assert {str(one.uri) for one in listed.resources} == {"debate://index", f"debate://{own}/transcript"}
+        shared = {"debate://index", "debate://options"}
+        assert {str(one.uri) for one in listed.resources} == {*shared, f"debate://{own}/transcript"}
         assert theirs not in str((await both.ben.read_resource("debate://index")).model_dump_json())
         assert theirs in str((await both.ann.read_resource("debate://index")).model_dump_json())
 

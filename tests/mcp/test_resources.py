@@ -89,7 +89,8 @@ async def test_the_list_comes_in_pages_that_show_each_debate_once(open_modern: A
         second = await client.list_resources(cursor=first.next_cursor)
 
     listed = [str(resource.uri) for page in (first, second) for resource in page.resources]
-    assert listed == ["debate://index", *(f"debate://{name}/transcript" for name in reversed(ids))]
+    transcripts = [f"debate://{name}/transcript" for name in reversed(ids)]
+    assert listed == ["debate://index", "debate://options", *transcripts]
     assert second.next_cursor is None
 
 

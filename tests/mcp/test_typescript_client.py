@@ -56,7 +56,7 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
     assert saw["reports"] > 0
     assert saw["outcome"] == "leaning"
     assert saw["same"] is True
-    assert len(saw["resources"]) == 2
+    assert len(saw["resources"]) == 3  # with the index and the options
     assert saw["found"] == 1
     assert "There is no debate 'nobody'" in saw["wrong"]
 

@@ -82,12 +82,15 @@ UNKNOWN_STANCE = (
 INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ({"question": "  "}, "There is no question"),
     ({"question": "x" * 300_000}, "300,000 characters; 10,000 are allowed"),
-    ({"question": None}, "`question` is missing: what the debate is to answer, in a sentence."),
+    ({"question": None}, "`question` is missing: what is to be answered, in a sentence."),
     ({"format": "duel"}, "Formats: second_opinion, advocates"),
-    ({"colour": "red"}, "`colour` is unknown. There are: question, format"),
+    ({"colour": "red"}, "`colour` is unknown. There are: question, documents, my_answer"),
     ({"options": {"colour": "red"}}, "`options.colour` is unknown. There are: moderator, judges,"),
     ({"debaters": [{"name": "a", "stance": 1, "weight": 2}]}, UNKNOWN_STANCE),
-    ({"debaters": [{"stance": "a"}]}, "`debaters[0].name` is missing"),
+    (
+        {"debaters": [{"model": "a"}]},
+        "`debaters[0].name` is missing: how others call it, in an object {name,",
+    ),
     ({"debaters": "Ada, Ben"}, "`debaters` must be a list of objects {name, stance, role,"),
     ({"models": 3}, "`models` must be a list of texts."),
     ({"options": []}, "`options` must be an object {moderator, judges,"),
@@ -102,7 +105,10 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"options": {"phases": [3]}}, "`options.phases[0]` must be the name of a phase, or an object such as"),
     ({"options": {"phases": ["x" * 41]}}, "`options.phases[0].name` may have 40 characters at most."),
-    ({"options": {"phases": [{"order": "moderated"}]}}, "`options.phases[0].name` is missing: pass text, in"),
+    (
+        {"options": {"phases": [{"order": "moderated"}]}},
+        "`options.phases[0].name` is missing: of a known phase, or an own one, in",
+    ),
     (
         {"options": {"phases": [{"name": "opening", "ordr": 1}]}},
         "[0].ordr` is unknown. Did you mean order? There",
@@ -120,7 +126,7 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
         '"https://example.org/s.json" leads',
     ),
     ({"options": {"output_schema": "a list"}}, "`options.output_schema` must be an object, or one as JSON"),
-    ({"options": {"effort": "thorough"}}, "`options.effort` must be one of quick, standard, assured."),
+    ({"options": {"effort": "wild"}}, "`options.effort` must be one of quick, standard, assured."),
     ({"options": {"pause_when": ["end"]}}, "'end' is no breakpoint"),
     ({"options": {"pause_when": ["round:0"]}}, "verdict, failure, contested, unheard, round:N"),
     (

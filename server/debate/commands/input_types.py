@@ -33,7 +33,8 @@ _LABEL = re.compile(
 _LINK = re.compile(r"""!?\[[^\]]*\]\(\s*(\S+?)(?:\s+["'][^"']*["'])?\s*\)""")
 _AROUND = " \t<>'\"`"
 
-Name = Annotated[str, Field(max_length=40)]
+MAX_NAME_LENGTH = 40
+Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 Cleaned = Annotated[str, AfterValidator(clean)]
 
 
@@ -62,13 +63,18 @@ Text = Annotated[Cleaned, Field(max_length=MAX_PROMPT_LENGTH)]
 Stance = Annotated[Cleaned, Field(max_length=500)]
 ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whitespace=True)]
 ToolName = Annotated[str, Field(max_length=120)]
-ToolNames = Annotated[list[ToolName], pydantic.BeforeValidator(take_one), Field(max_length=20)]
+SeatTools = Annotated[
+    list[ToolName],
+    pydantic.BeforeValidator(take_one),
+    Field(max_length=20, description="Research servers that it may use"),
+]
+ReplacesTask = Annotated[bool, Field(description="What it is told stands in place of the usual task")]
 TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
 ThinkingTokens = Annotated[int, Field(ge=1, le=128_000)]
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 Tokens = Annotated[int, Field(ge=1, le=10**12)]
-Rounds = Annotated[int, Field(ge=0, description="0: the format's number")]
-Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Rounds = Annotated[int, Field(ge=0, description="Rounds of talk at most; 0: the format's number")]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1, description="Of what chance decides; 0: another each time")]
 
 
 def parse_json_text(value: Any) -> Any:
@@ -91,9 +97,17 @@ def parse_schema_document(value: Any) -> dict[str, Any]:
 SchemaDocument = Annotated[
     dict[str, Any],
     pydantic.BeforeValidator(parse_schema_document),
-    pydantic.WithJsonSchema({"type": "string", "description": "JSON Schema of the result"}),
+    pydantic.WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string"},
+                {"type": "object", "properties": {"type": {"type": "string", "description": "object"}}},
+            ],
+            "description": "JSON Schema of the result",
+        }
+    ),
 ]
-"""A JSON Schema. Clients see a string, because every client can send one; an object is accepted as well."""
+"""A JSON Schema, as a text or an object. Some providers refuse an object of which no property is named."""
 
 
 def check_breakpoint(text: str) -> str:
@@ -125,15 +139,26 @@ def build_pairs(key: str, value: str) -> tuple[pydantic.BeforeValidator, pydanti
             pairs[pair[key]] = pair[value]
         return pairs
 
-    item = {"type": "object", "properties": {name: {"type": "string"} for name in (key, value)}}
+    described = {name: {"type": "string", "description": f"The {name}"} for name in (key, value)}
+    item = {"type": "object", "properties": described}
     item_schema = item | {"required": [key, value], "additionalProperties": False}
     return pydantic.BeforeValidator(read), pydantic.WithJsonSchema({"type": "array", "items": item_schema})
 
 
 Tags = Annotated[
-    list[Annotated[Cleaned, Field(max_length=60)]], pydantic.BeforeValidator(take_one), Field(max_length=20)
+    list[Annotated[Cleaned, Field(max_length=60)]],
+    pydantic.BeforeValidator(take_one),
+    Field(max_length=20, description="By which it is found"),
 ]
-ModelNames = Annotated[list[ModelName], pydantic.BeforeValidator(take_one)]
+
+
+def split_names(value: Any) -> Any:
+    """Names from a text with commas between them."""
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    return [name for name in names if name] if isinstance(value, str) else names
+
+
+ModelNames = Annotated[list[ModelName], pydantic.BeforeValidator(split_names)]
 _model_pairs, _stance_pairs, _weight_pairs = (
     build_pairs(key, value)
     for key, value in (("debater", "model"), ("debater", "stance"), ("voter", "weight"))
@@ -146,5 +171,5 @@ Weights = Annotated[dict[str, FractionText], *_weight_pairs, Field(max_length=40
 MirrorChoice = Annotated[
     bool | Literal["if_decided", "if_contested"],
     pydantic.WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["if_decided"]}]}),
-    Field(description="Again, stances swapped"),
+    Field(description="Debate it again with the stances swapped"),
 ]

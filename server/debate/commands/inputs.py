@@ -1,12 +1,12 @@
 """What the arguments of all requests share, and the arguments of a seat."""
 
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import pydantic
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
-from server.debate.commands.input_types import ModelName, Text, ToolNames, parse_json_text
+from server.debate.commands.input_types import ModelName, ReplacesTask, SeatTools, Text, parse_json_text
 
 
 def takes_text(field: FieldInfo) -> bool:
@@ -46,10 +46,10 @@ class Input(BaseModel):
 class OfficerInput(Input):
     """A seat that is neither a debater's nor a judge's: the referee, the analyst, the synthesizer."""
 
-    model: ModelName = ""
-    prompt: Text = ""
-    replaces_task: bool = False
-    tools: ToolNames = []
+    model: Annotated[ModelName, Field(description="Its own model")] = ""
+    prompt: Annotated[Text, Field(description="What else it is told")] = ""
+    replaces_task: ReplacesTask = False
+    tools: SeatTools = []
 
     @pydantic.model_validator(mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from server.debate.commands.input_types import (
     BREAKPOINTS_HELP,
+    MAX_NAME_LENGTH,
     Breakpoints,
     Cleaned,
     DocumentText,
@@ -17,8 +18,10 @@ from server.debate.commands.input_types import (
     ModelName,
     ModelNames,
     Name,
+    ReplacesTask,
     Rounds,
     SchemaDocument,
+    SeatTools,
     Seconds,
     Seed,
     Stance,
@@ -27,7 +30,6 @@ from server.debate.commands.input_types import (
     Text,
     ThinkingTokens,
     Tokens,
-    ToolNames,
     Topic,
     TurnTokens,
     Weights,
@@ -58,54 +60,76 @@ TITLE_LENGTH = 60  # for a document without a title
 
 
 class DebaterInput(Input):
-    name: Name
+    name: Annotated[Name, Field(description="How others call it")]
     stance: Annotated[Stance, Field(description="What it defends")] = ""
-    role: Stance = ""
-    system_prompt: Text = ""
-    replaces_task: bool = False
-    model: ModelName = ""
-    max_turn_tokens: TurnTokens = 0
-    turn_timeout: Seconds = 0
-    tools: Annotated[ToolNames, Field(description="Research servers")] = []
+    role: Annotated[Stance, Field(description="As whom it speaks")] = ""
+    system_prompt: Annotated[Text, Field(description="What else it is told")] = ""
+    replaces_task: ReplacesTask = False
+    model: Annotated[ModelName, Field(description="Its own model")] = ""
+    max_turn_tokens: Annotated[TurnTokens, Field(description="The most that a turn of it may have")] = 0
+    turn_timeout: Annotated[Seconds, Field(description="Seconds for a turn of it")] = 0
+    tools: SeatTools = []
 
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_text(cls, given: Any) -> Any:
-        """Read a text: a name, with a stance after a colon; or an object as JSON text."""
+        """Read a text: a name, with a stance after a colon; or an object as JSON text. A short role names it, too."""
         given = parse_json_text(given)
+        if isinstance(given, dict) and given.get("name") in (None, ""):
+            names = [given.get("role"), given.get("stance")]
+            short = [name for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME_LENGTH]
+            return {**given, "name": short[0]} if short else given
         if not isinstance(given, str):
             return given
         name, _, stance = given.partition(":")
         return {"name": name.strip(), "stance": stance.strip()}
 
 
+def take_stances(given: Any) -> Any:
+    """Debaters from a mapping of names to stances."""
+    if isinstance(given, dict) and not given.keys() & DebaterInput.model_fields.keys():
+        return [{"name": name, "stance": stance} for name, stance in given.items()]
+    return given
+
+
+Debaters = Annotated[list[DebaterInput], pydantic.BeforeValidator(take_stances)]
+
+
 class DocumentInput(Input):
-    title: Annotated[Cleaned, Field(max_length=300)]
-    text: Annotated[DocumentText, Field(max_length=MAX_DOCUMENT_LENGTH)]
-    url: Annotated[Cleaned, Field(max_length=2000)] = ""
-    published: Annotated[PublicationDate, Field(description="2026-05-31")] = ""
-    reliability: Reliability = "unknown"
+    title: Annotated[Cleaned, Field(max_length=300, description="By default its first words")]
+    text: Annotated[
+        DocumentText,
+        Field(max_length=MAX_DOCUMENT_LENGTH, description="What it says, whole; nothing is opened"),
+    ]
+    url: Annotated[Cleaned, Field(max_length=2000, description="Where it is from")] = ""
+    published: Annotated[PublicationDate, Field(description="The day, such as 2026-05-31")] = ""
+    reliability: Annotated[Reliability, Field(description="How far its source can be trusted")] = "unknown"
 
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_text(cls, given: Any) -> Any:
-        """Read a text; it is named after its first words."""
-        return {"title": clean_line(given)[:TITLE_LENGTH], "text": given} if isinstance(given, str) else given
+        """Read a text alone, too. A document without a title is named after its first words."""
+        fields = {"text": given} if isinstance(given, str) else given
+        if not isinstance(fields, dict) or not isinstance(text := fields.get("text"), str):
+            return given
+        return {**fields, "title": fields.get("title") or clean_line(text)[:TITLE_LENGTH]}
 
 
 Documents = Annotated[list[DocumentInput], pydantic.BeforeValidator(take_one), Field(max_length=20)]
 
 
 class JudgesInput(Input):
-    count: Annotated[int, Field(ge=0, le=9, description="0: one for each model, or 1")] = 0
-    models: Annotated[ModelNames, Field(max_length=9)] = []
-    both_orders: Annotated[bool, Field(description="Alone twice; several again if in doubt")] = True
-    anonymize: bool = True
-    shuffle: bool = True
-    prompt: Text = ""
-    replaces_task: bool = False
-    quorum: Annotated[int, Field(ge=1, le=9, description="Or it pauses")] = 1
-    tools: ToolNames = []
+    count: Annotated[int, Field(ge=0, le=9, description="How many; 0: one a model, or 1")] = 0
+    models: Annotated[ModelNames, Field(max_length=9, description="Their models")] = []
+    both_orders: Annotated[bool, Field(description="One judge reads twice; several again where in doubt")] = (
+        True
+    )
+    anonymize: Annotated[bool, Field(description="They read labels in place of names")] = True
+    shuffle: Annotated[bool, Field(description="They read the sides in an order of chance")] = True
+    prompt: Annotated[Text, Field(description="What else they are told, such as criteria")] = ""
+    replaces_task: ReplacesTask = False
+    quorum: Annotated[int, Field(ge=1, le=9, description="How many must answer, or it pauses")] = 1
+    tools: SeatTools = []
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -124,14 +148,14 @@ class ModeratorInput(OfficerInput):
 class PhaseInput(Input):
     """A known phase with changes, or a custom one with an instruction."""
 
-    name: Name
-    order: Order | None = None
-    repeats: Annotated[bool, Field(description="Fills rounds left")] = False
-    wants: DebaterTask | None = None
-    instruction: Text = ""
-    messages: Annotated[bool, Field(description="May come with turns")] = False
+    name: Annotated[Name, Field(description="Of a known phase, or an own one")]
+    order: Annotated[Order | None, Field(description="Who speaks when")] = None
+    repeats: Annotated[bool, Field(description="Fills the rounds that are left")] = False
+    wants: Annotated[DebaterTask | None, Field(description="What each is asked for")] = None
+    instruction: Annotated[Text, Field(description="What each is asked to do")] = ""
+    messages: Annotated[bool, Field(description="Messages to others may come with turns")] = False
     repeat_from: Annotated[Name, Field(description="Again from this phase")] = ""
-    until: BlockUntil | None = None
+    until: Annotated[BlockUntil | None, Field(description="What ends the repetition")] = None
     limit: Annotated[int, Field(ge=2, le=20, description="Times in all; 0: 3")] = 0
 
     @pydantic.model_validator(mode="before")
@@ -148,7 +172,7 @@ class PhaseInput(Input):
 SeatNames = Annotated[
     list[Annotated[str, Field(max_length=60)]],
     pydantic.BeforeValidator(take_one),
-    Field(max_length=50, description="Kinds (debaters, judges …) or seats"),
+    Field(max_length=50, description="Whose texts: kinds (debaters, judges …) or seats"),
 ]
 
 
@@ -160,32 +184,40 @@ class VisibilityInput(Input):
 class BudgetInput(Input):
     """What a debate may spend. Everything is unlimited unless set, and can be changed while it runs."""
 
-    max_calls: Annotated[int, Field(ge=1, le=100_000)] = 0
-    max_input_tokens: Tokens = 0
-    max_output_tokens: Tokens = 0
-    max_cost_usd: Annotated[float, Field(ge=1e-6, le=1_000_000)] = 0
-    max_seconds: Annotated[int, Field(ge=1, le=10**7)] = 0
-    round_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
-    on_budget: Literal["conclude", "pause"] = "conclude"
-    thinking_tokens: ThinkingTokens = 0
+    max_calls: Annotated[int, Field(ge=1, le=100_000, description="Calls of models")] = 0
+    max_input_tokens: Annotated[Tokens, Field(description="The most tokens that models read")] = 0
+    max_output_tokens: Annotated[Tokens, Field(description="The most tokens that models write")] = 0
+    max_cost_usd: Annotated[
+        float, Field(ge=1e-6, le=1_000_000, description="The most it may cost, in dollars")
+    ] = 0
+    max_seconds: Annotated[int, Field(ge=1, le=10**7, description="How long it may take")] = 0
+    round_timeout: Annotated[Seconds, Field(description="Seconds for a round")] = 0
+    on_budget: Annotated[
+        Literal["conclude", "pause"], Field(description="What it does where a limit is reached")
+    ] = "conclude"
+    thinking_tokens: Annotated[ThinkingTokens, Field(description="Room for a model's thoughts in a call")] = 0
 
 
 class LimitsInput(BudgetInput):
-    turn_timeout: Annotated[Seconds, Field(description="Seconds")] = 300
-    max_turn_tokens: TurnTokens = 0
-    max_turn_words: Annotated[int, Field(ge=20, le=2000)] = 180
-    max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
+    turn_timeout: Annotated[Seconds, Field(description="Seconds for a turn")] = 300
+    max_turn_tokens: Annotated[TurnTokens, Field(description="The most tokens of a turn")] = 0
+    max_turn_words: Annotated[int, Field(ge=20, le=2000, description="Words that a turn is asked for")] = 180
+    max_turns: Annotated[int, Field(ge=1, le=1000, description="The most turns in all")] = 0
 
 
 class VotingInput(Input):
     """The rule by which votes make a consensus. A kind alone will do."""
 
-    kind: RuleKind | None = None
-    threshold: Annotated[FractionText, Field(max_length=20, description="For supermajority: 2/3")] = ""
-    strict: bool = False
-    of: Denominator = "seats"
-    quorum: Annotated[FractionText, Field(max_length=20, description="For of=cast")] = ""
-    weights: Weights = {}
+    kind: Annotated[RuleKind | None, Field(description="Which votes win")] = None
+    threshold: Annotated[
+        FractionText, Field(max_length=20, description="The share, for supermajority, such as 2/3")
+    ] = ""
+    strict: Annotated[bool, Field(description="More than that share is needed")] = False
+    of: Annotated[Denominator, Field(description="Of all seats, or of the votes cast")] = "seats"
+    quorum: Annotated[
+        FractionText, Field(max_length=20, description="The share that must vote, with of=cast")
+    ] = ""
+    weights: Annotated[Weights, Field(description="What each vote counts, such as 3/2")] = {}
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -195,10 +227,13 @@ class VotingInput(Input):
 
 
 class TeamInput(Input):
-    size: Annotated[int, Field(ge=0, le=26, description="0: one for each debater")] = 0
-    candidates: Annotated[ModelNames, Field(max_length=200, description="Empty: `models`")] = []
+    size: Annotated[int, Field(ge=0, le=26, description="How many; 0: one for each debater")] = 0
+    candidates: Annotated[
+        ModelNames,
+        Field(max_length=200, description="Models to choose from. Empty: `models`"),
+    ] = []
     topic: Annotated[Topic, Field(description="A tag of settled debates")] = ""
-    diversity: Annotated[float, Field(ge=0, le=1)] = 1
+    diversity: Annotated[float, Field(ge=0, le=1, description="How much other families count")] = 1
 
     @pydantic.field_validator("size")
     @classmethod
@@ -209,35 +244,53 @@ class TeamInput(Input):
 
 
 class CommonOptions(Input):
-    moderator: ModeratorInput | None = None
-    judges: JudgesInput | None = None
-    team: Annotated[TeamInput | None, Field(description="Chosen by the ledger")] = None
-    synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result")] = None
-    output_schema: SchemaDocument | None = None
-    effort: Annotated[EffortLevel | None, Field(description="Presets what is left out here")] = None
-    thinking: ThinkingMode | None = None
-    ballots: BallotMode | None = None
-    skip_if_agreed: bool = False
-    mirror: MirrorChoice = False
-    stop: StopMode | None = None
-    challenges: Annotated[ChallengeMode, Field(description="To hollow agreement")] = "report"
-    baseline: Annotated[bool, Field(description="Then a blind vote for as many tokens")] = False
-    voting: Annotated[VotingInput | None, Field(description="By which votes are a consensus")] = None
-    speaking: Order | None = None
-    phases: Annotated[list[PhaseInput], Field(max_length=12, description="Own ones")] = []
-    cache: Annotated[Literal["off", "reuse"], Field(description="reuse: same answers, for development")] = (
-        "off"
+    moderator: Annotated[ModeratorInput | None, Field(description="Leads the rounds: true, or its model")] = (
+        None
     )
+    judges: Annotated[JudgesInput | None, Field(description="How many judges, or their models")] = None
+    team: Annotated[TeamInput | None, Field(description="Models chosen by what the ledger knows of them")] = (
+        None
+    )
+    synthesizer: Annotated[
+        bool | OfficerInput | None, Field(description="Writes one result from what was said")
+    ] = None
+    output_schema: SchemaDocument | None = None
+    effort: Annotated[
+        EffortLevel | None, Field(description="How much is asked; presets what is left out here")
+    ] = None
+    thinking: Annotated[ThinkingMode | None, Field(description="How long models think first")] = None
+    ballots: Annotated[BallotMode | None, Field(description="When debaters vote in private")] = None
+    skip_if_agreed: Annotated[bool, Field(description="No debate where blind ballots agree")] = False
+    mirror: MirrorChoice = False
+    stop: Annotated[StopMode | None, Field(description="End when private ballots no longer move")] = None
+    challenges: Annotated[
+        ChallengeMode, Field(description="What is done about agreement without reasons")
+    ] = "report"
+    baseline: Annotated[bool, Field(description="Compare it with a blind vote for as many tokens")] = False
+    voting: Annotated[VotingInput | None, Field(description="By which votes it is a consensus")] = None
+    speaking: Annotated[Order | None, Field(description="Who speaks when, in all phases")] = None
+    phases: Annotated[
+        list[PhaseInput], Field(max_length=12, description="Other phases than those of the format")
+    ] = []
+    cache: Annotated[
+        Literal["off", "reuse"], Field(description="reuse: the same answers again, for development")
+    ] = "off"
     memory: MemoryChoice = "off"
-    quorum: Annotated[int, Field(ge=1, le=26, description="Or it pauses")] = 2
-    fallback_models: Annotated[ModelNames, Field(max_length=5, description="On failure")] = []
-    pause_when: Annotated[Breakpoints, Field(description=BREAKPOINTS_HELP)] = []
+    quorum: Annotated[int, Field(ge=1, le=26, description="How many must answer, or it pauses")] = 2
+    fallback_models: Annotated[ModelNames, Field(max_length=5, description="Asked where a model fails")] = []
+    pause_when: Annotated[Breakpoints, Field(description=f"Where it waits for you: {BREAKPOINTS_HELP}")] = []
     # Created with each request: an instance created here would build its validator at import.
-    limits: LimitsInput = Field(default_factory=LimitsInput)
-    visibility: VisibilityInput = Field(default_factory=VisibilityInput)
-    instructions: Annotated[Text, Field(description="For seats without a prompt")] = ""
-    framing: bool = True
-    my_answer: Annotated[Text, Field(description="What you were about to say, to be checked")] = ""
+    limits: LimitsInput = Field(default_factory=LimitsInput, description="The most that it may spend")
+    visibility: VisibilityInput = Field(default_factory=VisibilityInput, description="Who reads what")
+    instructions: Annotated[Text, Field(description="What all are told, such as criteria")] = ""
+    framing: Annotated[bool, Field(description="A model proposes positions where none are given")] = True
+    my_answer: Annotated[
+        Text,
+        Field(
+            description="The answer or plan that you are about to give, whole, to have it checked: the result says "
+            "first whether it stands"
+        ),
+    ] = ""
     seed: Seed = 0
     tags: Tags = []
 
@@ -253,16 +306,29 @@ class OptionsInput(SeatOptions, CommonOptions):
 class DebateRequest(Input):
     """A debate as a caller asks for it; everything but the question can be left out."""
 
-    question: Cleaned
+    question: Annotated[
+        Cleaned,
+        Field(description="What to answer, decide or review, in words that need no other context"),
+    ]
     format: str = ""
-    debaters: Annotated[list[DebaterInput], Field(description="Empty: advisors")] = []
-    documents: Annotated[Documents, Field(description="Quoted to all")] = []
+    debaters: Annotated[
+        Debaters,
+        Field(description="Only to argue sides: names, with stances or roles. Without it, models answer"),
+    ] = []
+    documents: Annotated[
+        Documents,
+        Field(description="What they must read: the plan, code or sources as text. Paths are not opened"),
+    ] = []
     models: Annotated[
-        ModelNames, Field(max_length=26, description="For seats in turn; empty: as configured")
+        ModelNames, Field(max_length=26, description="Who answers; leave it out for those configured")
     ] = []
     max_rounds: Rounds = 0
-    options: OptionsInput = Field(default_factory=OptionsInput)
-    run: Annotated[bool, Field(description="To the verdict")] = False
+    options: OptionsInput = Field(
+        default_factory=OptionsInput, description='For few calls; read_debate(view="options") has all'
+    )
+    run: Annotated[
+        bool, Field(description="true: to the answer in this call; else round by round with step_round")
+    ] = False
 
     @property
     def chosen_format(self) -> str:
@@ -274,16 +340,18 @@ class DebateRequest(Input):
 class ChangesInput(Input):
     """What a fork does differently from its parent; everything else is inherited."""
 
-    models: ModelChanges = {}
-    stances: StanceChanges = {}
-    judges: JudgesInput | None = None
-    moderator: ModelName = ""
-    documents: Annotated[Documents, Field(description="Added")] = []
+    models: Annotated[ModelChanges, Field(description="Other models for debaters")] = {}
+    stances: Annotated[StanceChanges, Field(description="Other stances for debaters")] = {}
+    judges: Annotated[JudgesInput | None, Field(description="Other judges: how many, or their models")] = None
+    moderator: Annotated[ModelName, Field(description="Another model for the moderator")] = ""
+    documents: Annotated[Documents, Field(description="Read in addition")] = []
     max_rounds: Rounds = 0
-    instructions: Text | None = None
-    pause_when: Breakpoints | None = None
+    instructions: Annotated[Text | None, Field(description="What all seats are told from here on")] = None
+    pause_when: Annotated[
+        Breakpoints | None, Field(description=f"Where it waits for you: {BREAKPOINTS_HELP}")
+    ] = None
     seed: Seed = 0
-    run: Annotated[bool, Field(description="To the verdict")] = False
+    run: Annotated[bool, Field(description="true: to the verdict in this call")] = False
 
 
 def build_limits(requested: LimitsInput) -> Limits:

@@ -36,7 +36,7 @@ MemoryChoice = Annotated[
             ]
         }
     ),
-    Field(description="Recalls earlier debates: so many, or own (3)"),
+    Field(description="How many earlier debates it recalls; own: 3"),
 ]
 
 

@@ -64,6 +64,7 @@ class Action(ABC, Generic[F]):
     """Something that a caller can change, with all rules for the facts that it records."""
 
     name: ClassVar[str]
+    hint: ClassVar[str] = ""  # when it is the right one, for those who choose
     facts: ClassVar[tuple[type[InterventionFact | Paused | Resumed], ...]]
     """The facts that it records. Code that reads facts of these kinds asks this action about them."""
 

@@ -10,6 +10,7 @@ from server.debate.state.debate import Debate
 
 class Conclude(Action[TalkConcluded]):
     name = "conclude"
+    hint = "end the talk and decide now"
     facts = (TalkConcluded,)
     for_hooks = True
     goes_on = True

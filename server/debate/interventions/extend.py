@@ -25,6 +25,7 @@ MAX_EXTENSION_ROUNDS = 20  # at a time
 
 class Extend(Action[RoundsExtended | LimitsChanged]):
     name = "extend"
+    hint = "more rounds, or other limits"
     facts = (RoundsExtended, LimitsChanged)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:

@@ -40,6 +40,7 @@ class Inject(TextAction[NoteAdded]):
     """A note for the debaters, or for one of them."""
 
     name = "inject"
+    hint = "a note for all, or for `to`"
     facts = (NoteAdded,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
@@ -55,6 +56,7 @@ class Challenge(TextAction[Challenged]):
     """A note that debaters must answer."""
 
     name = "challenge"
+    hint = "a point that must be answered (text, to)"
     facts = (Challenged,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
@@ -72,6 +74,7 @@ class Instruct(TextAction[InstructionGiven]):
     """An instruction for the seats from the next round on."""
 
     name = "instruct"
+    hint = "what seats are to do (text, to)"
     facts = (InstructionGiven,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:

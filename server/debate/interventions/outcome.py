@@ -17,6 +17,7 @@ MAX_REASON_LENGTH = 1_000
 
 class Outcome(Action[OutcomeRecorded]):
     name = "outcome"
+    hint = "what turned out: right, wrong, none, or who was right (to)"
     facts = (OutcomeRecorded,)
     when = "after_end"
 

@@ -10,6 +10,7 @@ from server.debate.state.debate import Debate
 
 class Pause(Action[Paused]):
     name = "pause"
+    hint = "ask nothing more for now"
     facts = (Paused,)
     for_hooks = True
 

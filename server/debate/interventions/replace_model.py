@@ -18,6 +18,7 @@ from server.debate.state.seats import seat_models
 
 class ReplaceModel(Action[ModelReplaced]):
     name = "replace_model"
+    hint = "another model for the seat `to`"
     facts = (ModelReplaced,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:

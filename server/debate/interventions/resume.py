@@ -9,6 +9,7 @@ from server.debate.state.debate import Debate, replace
 
 class Resume(Action[Resumed]):
     name = "resume"
+    hint = "go on"
     facts = (Resumed,)
     for_hooks = True
     goes_on = True

@@ -9,6 +9,7 @@ from server.debate.state.debate import Debate, replace
 
 class Retract(Action[TurnRetracted]):
     name = "retract"
+    hint = "take back a turn (to, round)"
     facts = (TurnRetracted,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:

@@ -32,6 +32,7 @@ class TagAction(Action[T]):
 
 class Tag(TagAction[Tagged]):
     name = "tag"
+    hint = "add the tag `text`"
     facts = (Tagged,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
@@ -48,6 +49,7 @@ class Tag(TagAction[Tagged]):
 
 class Untag(TagAction[Untagged]):
     name = "untag"
+    hint = "remove it"
     facts = (Untagged,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:

@@ -17,6 +17,7 @@ from server.debate.votes.voters import find_voters
 
 class Weights(Action[WeightsChanged]):
     name = "weights"
+    hint = "what each vote counts"
     facts = (WeightsChanged,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
@@ -45,6 +46,7 @@ class Weights(Action[WeightsChanged]):
 
 class Threshold(Action[ThresholdChanged]):
     name = "threshold"
+    hint = "the share of votes that wins, such as 2/3"
     facts = (ThresholdChanged,)
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:

@@ -35,8 +35,10 @@ MAX_LINKS = 12
 
 
 class AnalystOptions(Input):
-    claims: Annotated[ClaimMode, Field(description="extracted: by an analyst, each round")] = "asked"
-    analyst: OfficerInput | None = None
+    claims: Annotated[
+        ClaimMode, Field(description="Where claims come from; extracted: an analyst, each round")
+    ] = "asked"
+    analyst: Annotated[OfficerInput | None, Field(description="Who extracts claims")] = None
 
 
 STEPS = """\

@@ -61,11 +61,11 @@ PATTERNS: dict[str, Pattern] = {pattern.replace("_", ""): pattern for pattern in
 
 
 class ObserverInput(OfficerInput):
-    shown: Annotated[bool, Field(description="To judges, too")] = False
+    shown: Annotated[bool, Field(description="Judges read it, too")] = False
 
 
 class ObserverOptions(Input):
-    observer: Annotated[bool | ObserverInput, Field(description="Marks rhetoric")] = False
+    observer: Annotated[bool | ObserverInput, Field(description="Marks what turns do with words")] = False
 
 
 STEPS = """\

@@ -14,7 +14,7 @@ NAME = "referee"
 
 
 class RefereeOptions(Input):
-    referee: Annotated[bool | OfficerInput, Field(description="Audits the rounds")] = False
+    referee: Annotated[bool | OfficerInput, Field(description="Audits the arguments of each round")] = False
 
 
 class Audited(Remark):

@@ -228,7 +228,7 @@ def test_an_invalid_request_is_refused_with_the_next_step(case: str) -> None:
     "fields",
     [
         {"debaters": [*TWO, {"name": "C", "stance": 3}]},
-        {"debaters": [*TWO, {"stance": "C"}]},
+        {"debaters": [*TWO, {"model": "scripted"}]},
         named("A" * 41, "B"),
         named("A", "B", stance="s" * 501),
         {"debaters": [{**TWO[0], "colour": "red"}, TWO[1]]},

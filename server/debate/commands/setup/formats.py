@@ -60,6 +60,7 @@ class Format:
     """The phases of a format, and its defaults for what a request leaves out."""
 
     name: str
+    hint: str  # when it is the right one, for those who choose
     summary: str
     phases: tuple[Phase, ...]
     default_rounds: int = 2  # of talk; judges and officers come after them
@@ -89,6 +90,7 @@ FORMATS: dict[str, Format] = {
     for row in (
         Format(
             name="second_opinion",
+            hint="models answer apart and check each other and you; the default",
             summary="Models answer apart, check each other's answers as strangers', argue only where they differ, and "
             "one answer comes out.",
             phases=list_phases("answer review exchange report check", repeats="exchange"),
@@ -100,6 +102,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="advocates",
+            hint="debaters argue sides, then judges; the default where debaters have stances",
             summary="Debaters with stances: openings, then rebuttals, each written without seeing the others' of "
             "the same round; then judges.",
             phases=list_phases("opening rebuttal verdict", repeats="rebuttal"),
@@ -110,12 +113,14 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="verdict",
+            hint="debaters take turns, then one judge",
             summary="Every debater speaks every round in the order declared and answers those before; "
             "then a judge.",
             phases=list_phases("argumentation verdict", repeats="argumentation"),
         ),
         Format(
             name="settle",
+            hint="a panel talks until its moderator calls it settled",
             summary="A moderator sums up each round and says whether the question is settled; the debate "
             "ends with that decision, or unsettled at the last round. Roles may replace stances.",
             phases=list_phases("argumentation", repeats="argumentation"),
@@ -128,6 +133,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="handoff",
+            hint="each speaker chooses the next",
             summary="One speaker at a time, who chooses the next; a round is one turn. Then a judge.",
             phases=list_phases("discussion verdict", repeats="discussion"),
             default_rounds=10,
@@ -139,6 +145,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="round_robin",
+            hint="a panel with roles writes one result",
             summary="A panel speaks in the order declared, with roles instead of stances; a synthesizer "
             "writes one result instead of choosing a winner. A referee may audit the arguments.",
             phases=list_phases("argumentation deliverable", repeats="argumentation"),
@@ -148,6 +155,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="oxford",
+            hint="an audience votes before and after",
             summary="An audience votes, the debaters argue, the audience votes again: the position "
             "that gained most wins. No movement, or a tie, is undecided.",
             phases=list_phases("audience_vote opening rebuttal audience_vote", repeats="rebuttal"),
@@ -156,6 +164,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="full",
+            hint="all seven phases, the longest",
             summary="All seven phases: openings, argument in turn, rebuttals, questions and answers between "
             "debaters, common ground, a vote of the debaters, and judges.",
             phases=list_phases(

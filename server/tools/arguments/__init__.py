@@ -1,0 +1,1 @@
+"""The arguments of tools: what a call means, and what it is told where it means nothing."""

@@ -1,0 +1,248 @@
+"""Calls as models make them that have seen only the list of tools: what is taken, and what is told."""
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from server.tools.arguments.synonyms import Reading
+from server.tools.debates import TOOLS
+from server.tools.listing import load_listed_tools
+from tests.support.client_calls import call, expect_tool_error
+from tests.support.mcp_debates import opened
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M4", "N17")]
+
+Q = "Should we use one repository?"
+MODEL, OTHER = "openai/gpt-5.2", "anthropic/claude-opus-4-8"
+PLAN = {"title": "plan", "text": "Step 1"}
+SIDES = [{"name": "Ada", "stance": "for"}, {"name": "Ben", "stance": "against"}]
+
+TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    *(
+        ("start_debate", {word: Q}, {"question": Q})
+        for word in ("topic", "prompt", "query", "motion", "claim", "proposition", "task", "Question")
+    ),
+    *(
+        ("start_debate", {"question": Q, **given}, {"question": Q, "options": {"my_answer": "Yes."}})
+        for given in (
+            {"my_answer": "Yes."},
+            {"answer": "Yes."},
+            {"draft": "Yes."},
+            {"myAnswer": "Yes."},
+            {"options": {"my_answer": "Yes."}},
+        )
+    ),
+    *(
+        (
+            "start_debate",
+            {"question": Q, **given},
+            {"question": Q, "options": {"limits": {"max_cost_usd": 1}}},
+        )
+        for given in (
+            {"max_cost_usd": 1},
+            {"budget": 1},
+            {"max_cost": 1},
+            {"limits": {"max_cost_usd": 1}},
+            {"options": {"max_cost_usd": 1}},
+        )
+    ),
+    *(
+        ("start_debate", {"question": Q, **given}, {"question": Q, "documents": [PLAN]})
+        for given in (
+            {"context": [PLAN]},
+            {"documents": [{"name": "plan", "content": "Step 1"}]},
+            {"attachments": [{"title": "plan", "body": "Step 1"}]},
+        )
+    ),
+    *(
+        ("start_debate", {"question": Q, **given}, {"question": Q, "debaters": SIDES})
+        for given in (
+            {"debaters": [{"name": "Ada", "position": "for"}, {"name": "Ben", "side": "against"}]},
+            {"debaters": ["Ada: for", "Ben: against"]},
+        )
+    ),
+    (
+        "start_debate",
+        {"question": Q, "debaters": [{"role": "optimist"}, {"persona": "sceptic"}]},
+        {"question": Q, "debaters": [{"name": n, "role": n} for n in ("optimist", "sceptic")]},
+    ),
+    ("start_debate", {"question": Q, "model": MODEL}, {"question": Q, "models": [MODEL]}),
+    (
+        "start_debate",
+        {"question": Q, "models": f"{MODEL}, {OTHER}"},
+        {"question": Q, "models": [MODEL, OTHER]},
+    ),
+    *(
+        ("start_debate", {"question": Q, **given}, {"question": Q, "max_rounds": 2})
+        for given in ({"rounds": 2}, {"options": {"rounds": 2}}, {"options": {"max_rounds": 2}})
+    ),
+    *(
+        ("start_debate", {"question": Q, **given}, {"question": Q, "options": {"judges": {"count": 3}}})
+        for given in ({"judges": 3}, {"num_judges": 3}, {"options": {"judges": {"number": 3}}})
+    ),
+    *(
+        ("start_debate", {"question": Q, "format": word}, {"question": Q, "format": "advocates"})
+        for word in ("Advocates", "debate", "pros and cons", "devils-advocate")
+    ),
+    ("start_debate", {"question": Q, "mode": "round-robin"}, {"question": Q, "format": "round_robin"}),
+    ("start_debate", {"question": Q, "effort": "high"}, {"question": Q, "options": {"effort": "assured"}}),
+    ("start_debate", {"question": Q, "depth": "low"}, {"question": Q, "options": {"effort": "quick"}}),
+    ("start_debate", {"question": Q, "timeout": 60}, {"question": Q, "wait_seconds": 60}),
+    ("intervene", {"id": "x", "action": "end"}, {"debate_id": "x", "action": "conclude"}),
+    (
+        "intervene",
+        {"debate_id": "x", "type": "note", "message": "Mind the cost."},
+        {"debate_id": "x", "action": "inject", "text": "Mind the cost."},
+    ),
+    (
+        "intervene",
+        {"debate_id": "x", "action": "extend", "budget": 2},
+        {"debate_id": "x", "action": "extend", "limits": {"max_cost_usd": 2}},
+    ),
+    (
+        "submit_turn",
+        {"debate_id": "x", "seat": "Ada", "content": "No."},
+        {"debate_id": "x", "speaker": "Ada", "text": "No."},
+    ),
+    (
+        "fork_debate",
+        {"debate_id": "x", "round": 1, "run": True},
+        {"debate_id": "x", "at_round": 1, "changes": {"run": True}},
+    ),
+    ("find_debates", {"topic": "cost", "status": "done"}, {"query": "cost", "status": "concluded"}),
+    ("read_debate", {"debate_id": "x", "view": "summary"}, {"debate_id": "x", "view": "verdict"}),
+]
+
+UNLISTED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("start_debate", {"question": Q, "documents": PLAN}, {"question": Q, "documents": [PLAN]}),
+    ("start_debate", {"question": Q, "debaters": {"Ada": "for"}}, {"question": Q, "debaters": SIDES[:1]}),
+    (
+        "start_debate",
+        {"question": Q, "options": '{"limits": {"max_calls": 9}}'},
+        {"question": Q, "options": {"limits": {"max_calls": 9}}},
+    ),
+]
+"""Shapes that are read, and that the listed schema leaves out."""
+
+
+def read(tool: str, given: dict[str, Any]) -> Reading:
+    reading = Reading(TOOLS[tool].arguments, load_listed_tools()[tool].input_schema["properties"])
+    reading.take(given)
+    return reading
+
+
+@pytest.mark.parametrize(("tool", "given", "meant"), [*TAKEN, *UNLISTED])
+def test_what_can_only_mean_one_thing_is_taken_for_it(
+    tool: str, given: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    model = TOOLS[tool].arguments
+
+    assert model.model_validate(read(tool, given).arguments) == model.model_validate(meant)
+
+
+@pytest.mark.parametrize(("tool", "given"), [row[:2] for row in TAKEN])
+def test_a_host_that_checks_calls_lets_through_what_is_taken(tool: str, given: dict[str, Any]) -> None:
+    """But for required arguments by other names, of which such a host says that they are missing."""
+    schema = load_listed_tools()[tool].input_schema
+    problems = [problem.message for problem in jsonschema_rs.validator_for(schema).iter_errors(given)]
+
+    assert [problem for problem in problems if "is a required property" not in problem] == []
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("start_debate", {"judges": {"cuont": 2}}, '`judges` belongs in `options`: options={"judges": …}.'),
+    (
+        "start_debate",
+        {"judges": 2, "options": {"judges": 3}},
+        '`judges` belongs in `options`: options={"judges": …}.',
+    ),
+    (
+        "start_debate",
+        {"tools": ["web"]},
+        '`tools` belongs in `options.moderator`: options={"moderator": {"tools": …}} or',
+    ),
+    (
+        "start_debate",
+        {"debaters": [{"name": "Ada", "rounds": 2}]},
+        "`debaters[0].rounds` belongs at the top: max_rounds=….",
+    ),
+    (
+        "start_debate",
+        {"topic": "Another?"},
+        "`topic` is another word for `question`, which is given as well.",
+    ),
+    ("start_debate", {"my_answer": ["a", "b"]}, "`my_answer` must be text."),
+    (
+        "start_debate",
+        {"positions": ["for", "against"]},
+        'is unknown: pass debaters=[{"name": …, "stance": …}], one for each',
+    ),
+    ("start_debate", {"options": ["Postgres", "MySQL"]}, "or name them in `question`."),
+    ("start_debate", {"advisors": [MODEL]}, "is unknown: pass models=[…], one for each"),
+    ("start_debate", {"temperature": 0.2}, "is unknown: models are asked as they are set up. Leave it out."),
+    ("start_debate", {"documents": ["docs/plan.md"]}, "nothing is opened: pass what it says as `text`"),
+    ("start_debate", {"files": [{"path": "docs/plan.md"}]}, "nothing is opened: pass what it says as `text`"),
+    (
+        "start_debate",
+        {"documents": [{"title": "plan", "url": "https://example.org"}]},
+        "`documents[0].text` is missing: what it says, whole",
+    ),
+    ("start_debate", {"budjet": 1}, "`budjet` is unknown. There are: question, documents, my_answer"),
+    (
+        "start_debate",
+        {"wait": True},
+        "`wait_seconds` must be a number, not a boolean.\nTaken: `wait` as `wait_seconds`.",
+    ),
+    (
+        "intervene",
+        {"debate_id": "x", "action": "pause", "rationale": "cost"},
+        "is unknown. There are: debate_id, action",
+    ),
+    ("read_debate", {}, "`debate_id` is missing: start_debate returns it"),
+]
+
+
+@pytest.mark.parametrize(("tool", "given", "told"), REFUSED)
+async def test_what_is_refused_is_refused_with_what_to_do(
+    open_modern: Any, tool: str, given: dict[str, Any], told: str
+) -> None:
+    start = {"question": Q} if tool == "start_debate" else {}
+    async with open_modern() as client:
+        assert told in await expect_tool_error(client, tool, **start, **given)
+
+
+async def test_a_result_says_what_was_taken_for_what_and_nothing_where_all_was_as_listed(
+    open_modern: Any,
+) -> None:
+    async with open_modern() as client:
+        result = await client.call_tool("start_debate", {"topic": Q, "tag": "infra", "effort": "high"})
+        said = "Taken: `topic` as `question`; `effort` 'high' as 'assured'; `tag` as `options.tags`."
+        assert result.structured_content["taken"] == result.content[-1].text == said
+        listed = await call(client, "start_debate", question=Q, effort="quick", max_cost_usd=1)
+        assert listed["taken"] == ""
+
+
+async def test_all_options_are_described_with_their_types_for_tools_and_as_a_resource(
+    open_modern: Any,
+) -> None:
+    async with open_modern() as client:
+        page = await call(client, "read_debate", view="options")
+        resource = (await client.read_resource("debate://options")).contents[0].text
+
+    assert page["text"] == resource
+    assert (
+        "- `options.judges.both_orders` (boolean): One judge reads twice; several again where in doubt. Default: true"
+        in resource
+    )
+    assert "- `options.phases[].wants` (argument, message, ballot): What each is asked for" in resource
+    assert "  - oxford: an audience votes before and after" in resource
+    assert "# fork_debate\n\n- `debate_id` (string, required): " in resource
+
+
+@pytest.mark.requirement("N13")
+async def test_a_page_has_as_much_as_is_asked_for_or_as_the_client_shows(open_modern: Any) -> None:
+    async with opened(open_modern) as (client, debate_id):
+        short = await call(client, "read_debate", debate_id=debate_id, view="state", limit=100)
+        assert len(short["text"]) == short["next_offset"] == 100
+        assert "view='state', offset=100, limit=100)" in short["next"]
