@@ -68,7 +68,7 @@ async def test_before_the_end_the_answers_stand_first_marked_as_unchecked_with_w
         f"No verdict yet. Debate {started['debate_id']}: running, at work. Reviewing: waiting for "
     )
     assert lines[1:4] == ["**So far, checked by nobody**", '- "Keep it."', '- "Keep it."']
-    assert "action='conclude'" in told.structured_content["next"]
+    assert told.structured_content["next"].startswith("Next: step_round(")
     assert told.structured_content["answer"]["so_far"] == ["Keep it.", "Keep it."]
     assert result_text(ended).startswith('**Agreed**: "Keep it."')
     assert ended.structured_content["answer"]["so_far"] == []

@@ -229,7 +229,8 @@ async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
             missing = [fact for fact in facts("", data) if plain(fact[1]) not in shown]
             assert missing == [], name
             following = parse_calls(data["next"])
-            assert following, data["next"]
+            assert len(following) == 1, data["next"]
+            assert "\n" not in data["next"]
             assert (name, made) not in following
             assert name not in ("get_verdict", "read_debate") or name not in dict(following)
             if name not in ("fork_debate", "find_debates"):
@@ -241,10 +242,8 @@ async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
             result = await client.call_tool(name, {**arguments, "debate_id": again, **waits})
             assert not result.is_error, (name, arguments, result.content)
 
-    ended = {"concluded", "truncated"}
     status = answers[0][2].structured_content["status"]
     assert status == ("concluded" if state in OUTCOMES else state.split(maxsplit=1)[0])
-    assert ("fork_debate" in dict(named)) == (status in ended)
     assert answers[1][2].structured_content["outcome"] == scenario.get(
         "outcome", state if state in OUTCOMES else ""
     )
@@ -268,10 +267,10 @@ async def test_answers_that_nobody_reviewed_are_kept_by_the_fork_that_is_named(o
     async with open_modern({"p": model}) as client:
         step = await call(client, "start_debate", question="Ship it?", run=True, **ADVISORS)
         assert (step["status"], step["answer"]["head"]) == ("concluded", "Open")
-        assert step["next"].endswith(", at_round=1) to keep the answers and have them reviewed.")
+        assert step["next"].endswith(", at_round=1).")
         model.script = None
         model.requests.clear()
-        name, arguments = parse_calls(step["next"])[1]
+        [(name, arguments)] = parse_calls(step["next"])
         fork = await call(client, name, **arguments, wait_seconds=5)
         while fork["status"] in ("ready", "running"):
             fork = await call(client, "step_round", debate_id=fork["debate_id"])
