@@ -153,7 +153,13 @@ class Client:
 
 CLIENTS = {
     "claude-desktop": Client("Claude Desktop", find_claude_desktop_config),
-    "claude-code": Client("Claude Code", below_home(".claude.json"), ".mcp.json", "${{{name}}}"),
+    "claude-code": Client(
+        "Claude Code",
+        below_home(".claude.json"),
+        ".mcp.json",
+        "${{{name}}}",
+        remark="It shows its model start_debate always, and the other tools once they are searched for.",
+    ),
     "cursor": Client("Cursor", below_home(".cursor", "mcp.json"), ".cursor/mcp.json", "${{env:{name}}}"),
     "vscode": Client(
         "VS Code",

@@ -14,9 +14,9 @@ from server.tools.results import NO_DEBATE, ViewResult, describe_debate
 PAGE_LIMIT = 40_000
 """Characters of a page, as JSON with everything but ASCII escaped: clients hide results above 50,000."""
 
-CLIENT_LIMITS = {"codex": 11_000, "copilot": 9_000}
-"""The same for clients that show less, by a word of their names: Codex cuts a result at 12 kB. Copilot puts one above
-20 kB into a file, text and structure together."""
+CLIENT_LIMITS = {"codex": 11_000, "copilot": 9_000, "gemini": 32_000, "qwen": 20_000}
+"""The same for clients that show less, by a word of their names: Codex cuts a result at 12 kB, Gemini CLI at 40,000
+characters, and Qwen Code at 25,000. Copilot puts one above 20 kB into a file, text and structure together."""
 
 MARGIN = 200  # characters for the call of the next page
 

@@ -1,15 +1,16 @@
 """Calls as models make them that have seen only the list of tools: what is taken, and what is told."""
 
+import json
 from typing import Any
 
 import jsonschema_rs
 import pytest
+from mcp.types import Implementation
 
 from server.tools.arguments.synonyms import Reading
 from server.tools.debates import TOOLS
 from server.tools.listing import load_listed_tools
 from tests.support.client_calls import call, expect_tool_error
-from tests.support.mcp_debates import opened
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M4", "N17")]
 
@@ -242,7 +243,12 @@ async def test_all_options_are_described_with_their_types_for_tools_and_as_a_res
 
 @pytest.mark.requirement("N13")
 async def test_a_page_has_as_much_as_is_asked_for_or_as_the_client_shows(open_modern: Any) -> None:
-    async with opened(open_modern) as (client, debate_id):
+    codex = Implementation(name="codex-mcp-client", version="1")
+    async with open_modern() as client, open_modern(client_info=codex) as narrow:
+        debate_id = (await call(client, "start_debate", question=Q))["debate_id"]
         short = await call(client, "read_debate", debate_id=debate_id, view="state", limit=100)
         assert len(short["text"]) == short["next_offset"] == 100
         assert "view='state', offset=100, limit=100)" in short["next"]
+        whole, part = [await call(one, "read_debate", view="options") for one in (client, narrow)]
+        assert (whole["next_offset"], len(json.dumps(part)) < 12_000) == (0, True)
+        assert whole["text"].startswith(part["text"])

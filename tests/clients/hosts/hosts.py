@@ -32,6 +32,8 @@ class Host:
     prepare: Callable[[Path, str, Server, str], tuple[list[str], dict[str, str]]]
     """From the home, the provider's address, our server and a prompt to the arguments and variables of the program."""
 
+    between: str = "\n\n"  # what stands between two texts of a result
+
     def run(self, home: Path, url: str, server: Server, prompt: str = PROMPT) -> str:
         """Let the host answer one prompt; returns what it printed, or raises with what it complained of."""
         program = min(MODULES.glob(self.program))  # not the variant for musl, which may lie beside it
@@ -110,8 +112,43 @@ def prepare_opencode(home: Path, url: str, server: Server, prompt: str) -> tuple
     return ["run", prompt], {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
 
 
+def write_settings(file: Path, server: Server, auth: str) -> None:
+    """The settings of Gemini CLI, and of Qwen Code, which was made from it."""
+    command, *arguments = server.command
+    entry = {"command": command, "args": arguments, "env": server.environment, "trust": True}
+    entry["cwd"] = server.environment["PYTHONPATH"]  # which Gemini CLI does not pass on
+    settings = {
+        "mcpServers": {"counterpoint": entry},
+        "security": {"auth": {"selectedType": auth}},
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    file.parent.mkdir()
+    file.write_text(json.dumps(settings))
+
+
+def prepare_gemini(home: Path, url: str, server: Server, prompt: str) -> tuple[list[str], dict[str, str]]:
+    write_settings(home / ".gemini" / "settings.json", server, "gemini-api-key")
+    return ["-p", prompt, "--skip-trust", "--yolo", "-m", "gemini-2.5-flash"], {
+        "GEMINI_API_KEY": "stand-in",
+        "GOOGLE_GEMINI_BASE_URL": url,
+    }
+
+
+def prepare_qwen(home: Path, url: str, server: Server, prompt: str) -> tuple[list[str], dict[str, str]]:
+    write_settings(home / ".qwen" / "settings.json", server, "openai")
+    return ["-p", prompt, "--yolo"], {
+        "OPENAI_API_KEY": "stand-in",
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_MODEL": "model",
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), ""),  # it heeds no NO_PROXY
+    }
+
+
 HOSTS = [
     Host("Claude Code", "@anthropic-ai/claude-code-linux-*/claude", "data", prepare_claude_code),
     Host("Codex", "@openai/codex-linux-*/vendor/*/bin/codex", "data", prepare_codex),
     Host("opencode", "opencode-linux-*/bin/opencode", "text", prepare_opencode),
+    Host("Gemini CLI", ".bin/gemini", "text", prepare_gemini, between="\n"),
+    Host("Qwen Code", ".bin/qwen", "text", prepare_qwen, between="\n"),
 ]

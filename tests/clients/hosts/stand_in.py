@@ -1,6 +1,6 @@
 """A stand-in on loopback for a model provider: the model of a real host, following a script, with a record.
 
-It speaks Anthropic Messages, OpenAI Responses and OpenAI chat completions, as far as the hosts use them.
+It speaks Anthropic Messages, OpenAI Responses, OpenAI chat completions and Gemini, as far as the hosts use them.
 What it records are the requests that the host sent, so that a test can say what a model would have been shown.
 """
 
@@ -134,6 +134,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer_responses(json.loads(body))
         elif "/chat/completions" in self.path:
             self.answer_chat(json.loads(body))
+        elif "GenerateContent" in self.path or "generateContent" in self.path:
+            self.answer_gemini(json.loads(body), streams="stream" in self.path)
         else:
             self.send(b'{"input_tokens": 10}')
 
@@ -234,3 +236,26 @@ class Handler(BaseHTTPRequestHandler):
         chunk = {"id": "chat", "object": "chat.completion.chunk", "created": 1, "model": request["model"]}
         chunks = [json.dumps({**chunk, "choices": [{"index": 0, **choice}]}) for choice in choices]
         self.send("".join(f"data: {part}\n\n" for part in [*chunks, "[DONE]"]).encode(), "text/event-stream")
+
+    def answer_gemini(self, request: Json, *, streams: bool) -> None:
+        """Gemini. Results have no ids here: they come in the order of the calls."""
+        parts = [part for content in request["contents"] for part in content["parts"]]
+        given = [part["functionResponse"] for part in parts if "functionResponse" in part]
+        results = {
+            f"{CALL_PREFIX}{index}": str(one["response"].get("output", one["response"]))
+            for index, one in enumerate(given)
+        }
+        offered = request.get("tools", ())
+        tools = [tool["name"] for group in offered for tool in group.get("functionDeclarations", ())]
+        step = self.server.answer(request, results, tools)
+        said = (
+            {"text": step}
+            if isinstance(step, str)
+            else {"functionCall": {"name": step.tool, "args": step.arguments}}
+        )
+        candidate = {"content": {"role": "model", "parts": [said]}, "finishReason": "STOP", "index": 0}
+        whole = json.dumps({"candidates": [candidate], "usageMetadata": {"totalTokenCount": 2}})
+        if streams:
+            self.send(f"data: {whole}\n\n".encode(), "text/event-stream")
+        else:
+            self.send(whole.encode())

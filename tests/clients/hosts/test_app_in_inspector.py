@@ -84,7 +84,7 @@ async def test_a_debate_is_opened_stepped_and_concluded_in_the_inspector(address
         await page.get_by_role("switch").first.click(force=True)
         await page.get_by_text("Apps", exact=True).first.click()
         apps = page.get_by_role("button").filter(has_text=re.compile("^(Start|Run|Get|Watch)"))
-        await page.get_by_text("Start a debate").first.click()
+        await page.get_by_text("Get a second opinion").first.click()
         await page.get_by_label("question").first.fill("Ship it on Friday?")
         names = [(await app.inner_text()).split("\n")[0] for app in await apps.all()]
         await page.get_by_role("button", name="Open App").click()
@@ -100,5 +100,5 @@ async def test_a_debate_is_opened_stepped_and_concluded_in_the_inspector(address
                 await wait_before_next_poll()
         await app.locator("html[data-chain=intact]").wait_for(state="attached")
 
-    assert {"Start a debate", "Run the next round", "Get the verdict"} <= {*names}
+    assert {"Get a second opinion", "Run the next round", "Get the verdict"} <= {*names}
     assert "Watch a debate" not in names

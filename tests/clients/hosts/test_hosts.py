@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -35,9 +36,9 @@ LONG_TURN, TURNS = 4_000, 18
 
 @pytest.fixture(params=HOSTS, ids=lambda host: host.name)
 def host(request: pytest.FixtureRequest) -> Host:
-    if not MODULES.is_dir():
-        pytest.skip("needs `npm install` in tests/clients/hosts")
     found: Host = request.param
+    if not any(MODULES.glob(found.program)):
+        pytest.skip("needs `npm install` in tests/clients/hosts")
     return found
 
 
@@ -63,7 +64,8 @@ def talk(host: Host, home: Path, script: Script) -> list[str]:
 def read_page(host: Host, shown: str) -> str:
     """The text of a page within what was shown: a field of the structured result, or what stands before our lines."""
     if host.shows == "text":
-        return shown.rpartition("\n\nDebate ")[0]
+        text = shown.replace("<untrusted_context>\n", "").replace("\n</untrusted_context>", "")  # Gemini CLI
+        return text.rpartition(f"{host.between}Debate ")[0]
     page, _ = json.JSONDecoder().raw_decode(shown[shown.index("{") :])
     return str(page["text"])
 
@@ -81,6 +83,27 @@ def test_the_model_is_shown_a_second_opinion_with_votes_dissent_and_cost(host: H
 
     facts = [*counts, "A quokka verdict.", "A numbat reason.", "An ibex verdict."]
     assert [fact for fact in facts if fact not in shown] == []
+
+
+WRONG: list[dict[str, Any]] = [
+    {"question": "Which day?", "judges": {"cuont": 1}},
+    {"question": "Which day?", "advisors": ["debater"]},
+    {"topic": "Which day?", "question": "Which week?"},
+]
+TOLD = [
+    r"`judges` belongs in `options`: options={\"judges\": …}",
+    "`advisors` is unknown: pass models=[…], one for each",
+    "`topic` is another word for `question`",
+]
+
+
+def test_a_wrong_call_reaches_the_server_and_the_model_is_told_what_to_do(host: Host, tmp_path: Path) -> None:
+    def script(shown: Sequence[str]) -> ToolCall | str:
+        return ToolCall("start_debate", WRONG[len(shown)]) if len(shown) < len(WRONG) else "The last words."
+
+    shown = [text.replace("\\", "") for text in talk(host, tmp_path, script)]
+
+    assert [told for told, text in zip(TOLD, shown, strict=True) if told.replace("\\", "") not in text] == []
 
 
 @pytest.fixture(scope="module")
