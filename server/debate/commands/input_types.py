@@ -24,11 +24,12 @@ _ADDRESS = re.compile(
     r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+"  # of a page
     rf"|(?:~|[a-z]:|\\)[\\/](?:\S*|(?!.*[.,;?!] ).*{_EXTENSION})"  # of a file
     rf"|(?=\S*[\\/])\S+{_EXTENSION}"
+    r"|(?:[\\/][^\s\\/]+){2,}[\\/]?"
     rf"|(?:\.{{1,2}}|[\\/][^\s\\/]+)[\\/](?!.*[.,;?!] ).*{_EXTENSION}",
     re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:(?:url|link|source|file|path)\s*:\s*)?", re.IGNORECASE
+    r"^(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:(?:url|link|source|file|path)\s*:(?!//)\s*)?", re.IGNORECASE
 )
 _LINK = re.compile(r"""!?\[[^\]]*\]\(\s*(\S+?)(?:\s+["'][^"']*["'])?\s*\)""")
 _AROUND = " \t<>'\"`"

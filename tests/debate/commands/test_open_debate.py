@@ -261,6 +261,8 @@ def test_a_malformed_request_is_refused(fields: dict[str, Any]) -> None:
         " <www.example.org>\n",
         "/home/me/My Documents/the report.pdf",
         "~/plan",
+        "/etc/passwd",
+        "file:///home/me/plan",
         r"C:\Users\me\report 2.docx",
         r"\\server\share",
         "src/app.py",
