@@ -20,7 +20,7 @@ from mcp.types import ElicitResult
 from server.http_server.serving import ANSWER_SECONDS
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
-from tests.support.http_servers import HttpProcess, Running, send, serve_http
+from tests.support.http_servers import Running, send, serve_http
 from tests.support.mcp_debates import run_debate
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
@@ -29,19 +29,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M3")]
 
 CUTTING_SECONDS = 1.2
 """In which streams would be cut that are cut when draining ends. A cut that does not come is no event to wait for."""
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Any]:
-    started: list[HttpProcess] = []
-
-    def begin(*arguments: str, **environ: str) -> HttpProcess:
-        started.append(HttpProcess(str(tmp_path / "a.db"), *arguments, environ=environ))
-        return started[-1]
-
-    yield begin
-    for one in started:
-        one.kill()
 
 
 async def wait_until(holds: Callable[[], bool]) -> None:

@@ -1,6 +1,5 @@
 """`/metrics` of a server over HTTP: what Prometheus reads, and who may read it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,6 @@ from tests.support.mcp_debates import run_debate
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N15")]
 
 TOKEN = "a-token-for-metrics-alone"
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Any]:
-    started: list[HttpProcess] = []
-
-    def begin(*arguments: str, **environ: str) -> HttpProcess:
-        started.append(HttpProcess(str(tmp_path / "a.db"), *arguments, environ=environ))
-        return started[-1]
-
-    yield begin
-    for one in started:
-        one.kill()
 
 
 async def scrape(process: HttpProcess, **headers: str) -> httpx2.Response:
