@@ -122,7 +122,8 @@ def test_what_debaters_held_is_counted_apart_from_judgments() -> None:
     ]
     judged = judge("4", "aa")
     assert summarize_ballots([*ballots, judged]) == [BallotStatistics("m", 3, 1)]
-    assert summarize(*ballots, judged) == summarize(judged)
+    assert [found.record for found in summarize_judges([*ballots, judged])] == [summarize(judged).record]
+    assert summarize_judges(ballots) == []
     nobody = replace(judge("5", "-", gold=""), role="debater")
     assert summarize_ballots([nobody]) == [BallotStatistics("m", 1, 0)]
     assert summarize_ballots([judged]) == []
