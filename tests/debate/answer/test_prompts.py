@@ -143,7 +143,7 @@ def test_the_writer_revises_the_draft_and_reads_all_else_under_ids() -> None:
     assert "[E1, by the author of R1]\n> ADVICE: ADVICE AFTER" in told
     assert "two advisors, divided" in told
     assert "They are divided (R1 and R2)." in told
-    assert "At most 300 words." in told
+    assert "At most 300 words in all fields together." in told
 
 
 @pytest.mark.parametrize(
