@@ -41,9 +41,9 @@ async def main(client: Client) -> None:
     debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
     await wait_for_verdict(client, debate_id)
     result = (await call(client, "read_debate", debate_id=debate_id, view="result"))["data"]
-    for decision in result["moderatorDecisions"]:
+    for decision in result["moderator_decisions"]:
         print(
-            f"Round {decision['round']}: {', '.join(decision['nextSpeakers'])}. {decision['newAngle'] or ''}"
+            f"Round {decision['round']}: {', '.join(decision['next_speakers'])}. {decision['new_angle'] or ''}"
         )
     print(f"\nVerdict: {result['verdict']['verdict']}")
     print(json.dumps(result["deliverable"], indent=2, ensure_ascii=False))

@@ -64,7 +64,7 @@ async def test_what_a_moderator_looks_up_is_recorded_quoted_and_in_its_briefing(
         f'What you looked up for this answer:\n(doc 1) notes/big {{"size": 3000}}\n> {"x" * 3000}\n' in second
     )
     assert "notes__big" in {function.name for function in moderator.requests[0].functions}
-    briefing = result["moderatorDecisions"][0]["briefing"]
+    briefing = result["moderator_decisions"][0]["briefing"]
     assert briefing.startswith('What was looked up says: "xxx')
     assert briefing in transcript
     assert all(f"> {briefing}" in prompt for prompt in find_prompts(debater, "argument"))
@@ -91,13 +91,13 @@ async def test_a_failing_server_fails_a_lookup_and_not_the_debate(
         {"moderator": build_caller_of(function, times=times)}, research={"notes": notes}
     ) as client:
         ran = await run_moderated(client)
-        decisions = (await read_view(client, ran, "result"))["moderatorDecisions"]
+        decisions = (await read_view(client, ran, "result"))["moderator_decisions"]
 
     assert (ran["status"], ran["outcome"]) == ("concluded", "leaning")
     assert len(ran["failures"]) == 1
     assert ran["failures"][0].startswith(f"moderator: {failure}")
     assert ran["failures"][0].endswith(" (research)")
-    assert decisions[0]["nextSpeakers"] == ["Proponent", "Opponent"]
+    assert decisions[0]["next_speakers"] == ["Proponent", "Opponent"]
 
 
 @pytest.mark.anyio

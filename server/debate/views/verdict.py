@@ -176,8 +176,10 @@ def build_result(debate: Debate) -> dict[str, Any]:
             "reasoning": verdict.reasoning,
             "outcome": verdict.outcome,
         },
-        "moderatorDecisions": [build_moderator_decision(plan) for plan in named.round_plans if has_moderator],
-        "moderatorSummaries": [
+        "moderator_decisions": [
+            build_moderator_decision(plan) for plan in named.round_plans if has_moderator
+        ],
+        "moderator_summaries": [
             summary.model_dump(include={"round", "summary", "settled", "decision"})
             for summary in named.round_summaries
             if has_moderator
@@ -206,9 +208,9 @@ def build_moderator_decision(round_plan: RoundPlan) -> dict[str, Any]:
     opening = round_plan if isinstance(round_plan, RoundOpened) else None
     return {
         "round": round_plan.round,
-        "nextSpeakers": list(round_plan.next_speakers),
+        "next_speakers": list(round_plan.next_speakers),
         "briefing": (opening and opening.briefing) or None,
-        "newAngle": (opening and opening.new_angle) or None,
+        "new_angle": (opening and opening.new_angle) or None,
         "done": bool(opening and opening.done),
     }
 

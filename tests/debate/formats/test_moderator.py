@@ -215,7 +215,7 @@ def test_the_result_keeps_what_the_moderator_said_of_every_round() -> None:
 
     at = moderated(moderator={"opens": True, "closes": True})
     at.script = task_script({"opening": {"next_speakers": [ONE, TWO]}, "closing": closing})
-    found = build_result(at.play().debate)["moderatorSummaries"]
+    found = build_result(at.play().debate)["moderator_summaries"]
     assert found == [
         {"round": n, "summary": f"So far {n}.", "settled": False, "decision": f"Not yet, {n}."}
         for n in range(1, at.debate.held_round_count + 1)
@@ -223,7 +223,7 @@ def test_the_result_keeps_what_the_moderator_said_of_every_round() -> None:
     assert len(found) > 1
     at = moderated(moderator={"opens": True, "closes": True}, visibility={"hide_from_client": ["moderator"]})
     at.script = task_script({"opening": {"next_speakers": [ONE, TWO]}, "closing": closing})
-    assert build_result(at.play().debate)["moderatorSummaries"] == []
+    assert build_result(at.play().debate)["moderator_summaries"] == []
 
 
 def test_a_debater_whose_place_comes_twice_is_one_voice() -> None:

@@ -53,8 +53,8 @@ class TestTranscript:
                 "reasoning": "Costs were never answered.",
                 "outcome": "leaning",
             },
-            "moderatorDecisions": [],
-            "moderatorSummaries": [],
+            "moderator_decisions": [],
+            "moderator_summaries": [],
         }
 
     @pytest.mark.requirement("C8", "C20")
