@@ -24,6 +24,7 @@ _ADDRESS = re.compile(
     r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+"  # of a page
     rf"|(?:~|[a-z]:|\\)[\\/](?:\S*|(?!.*[.,;?!] ).*{_EXTENSION})"  # of a file
     rf"|(?=\S*[\\/])\S+{_EXTENSION}"
+    r"|[\w.-]+\.(?:csv|docx?|html?|json|log|md|pdf|pptx?|rst|tex|txt|xlsx?|xml|ya?ml)"
     r"|(?:[\\/][^\s\\/]+){2,}[\\/]?"
     rf"|(?:\.{{1,2}}|[\\/][^\s\\/]+)[\\/](?!.*[.,;?!] ).*{_EXTENSION}",
     re.IGNORECASE,

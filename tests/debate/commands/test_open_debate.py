@@ -266,6 +266,7 @@ def test_a_malformed_request_is_refused(fields: dict[str, Any]) -> None:
         r"C:\Users\me\report 2.docx",
         r"\\server\share",
         "src/app.py",
+        "plan-2.md",
         "../notes of May.md",
         "- https://example.org/a",
         "2. <https://example.org/a>",
