@@ -36,9 +36,8 @@ def print_claims(found: dict[str, Any]) -> None:
 def print_analysis(found: dict[str, Any]) -> None:
     read, claims = found["extraction"], found["claims"]
     print(f"The analyst read rounds {read['rounds']}: {read['claims']} claims, {read['dropped']} dropped")
-    print(
-        f"{claims['total']} points, {len(claims['open_attacks'])} attacks never answered: {claims['standing']}"
-    )
+    never = len(claims["open_attacks"]) + len(claims["late_attacks"])
+    print(f"{claims['total']} points, {never} attacks never answered: {claims['statuses']}")
     for document in found["documents"]:
         print(f"doc {document['doc']}: {document['characters']:,} characters, {document['shown']}")
     for row in found["evidence"]:

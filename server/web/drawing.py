@@ -180,7 +180,7 @@ def build_points(debate: Debate, graph: Graph, places: dict[tuple[str, int, int]
                 "start": point.span.start,
                 "end": point.span.end,
                 "kind": point.kind,
-                "standing": graph.standing[point.id],
+                "status": graph.statuses[point.id],
                 "cited": cited[point.id],
                 "quotes": [marks[CHECKED], marks[CHECKED_WITH_GAPS], marks[""]],
             }

@@ -46,7 +46,7 @@ ALTERATIONS: dict[str, Callable[[Data], tuple[str, str]]] = {
     "an actor": lambda _: ('"actor":"test"', '"actor":"best"'),
     "a hash": lambda data: (data["debates"][0]["entries"][5]["hash"], "0" * 64),
     "the head": lambda data: (f'"head":"{data["debates"][0]["receipt"]["head"]}', f'"head":"{"0" * 64}'),
-    "what is drawn": lambda _: ('"standing":"', '"standing":"x'),
+    "what is drawn": lambda _: ('"status":"unanswered', '"status":"answered'),
     "the key that signed": lambda _: ('"keyid":"', '"keyid":"0'),
     "the finding beside the record": lambda _: ('"outcome":"', '"outcome":"un'),
 }

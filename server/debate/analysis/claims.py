@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.arguments.citations import Link
-from server.debate.arguments.graph import Graph, build_graph
+from server.debate.arguments.graph import Graph, Status, build_graph
 from server.debate.arguments.points import Point, format_id
 from server.debate.ballots.report import find_last_ballots
 from server.debate.documents.evidence import count_quotes
@@ -30,7 +30,13 @@ MOST_LISTED = 4
 TEXT_BYTES = 160
 """Of a point in a line."""
 
-SEMANTICS = "standing: grounded extension (Dung 1995) over attacks and undercuts"
+STATUS_WORDS: dict[Status, str] = {
+    "conceded": "conceded",
+    "unanswered": "unanswered",
+    "answered": "answered",
+    "late": "too late for an answer",
+}
+"""What other sides made of a point, in words; what a winner can rest on comes first."""
 
 
 class Claims(BaseModel):
@@ -39,7 +45,8 @@ class Claims(BaseModel):
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     total: int = 0
-    open_attacks: Annotated[int, Field(description="Never answered, though there was a turn for it")] = 0
+    open_attacks: Annotated[int, Field(description="Never answered, those of the last round included")] = 0
+    late_attacks: Annotated[int, Field(description="Of these, too late for an answer")] = 0
     checked_quotes: int = 0
     failed_quotes: int = 0
     hangs_on: list[str] = []
@@ -54,7 +61,8 @@ def build_claims(debate: Debate) -> Claims:
     quote_count, failed_count = count_quotes(debate)
     return Claims(
         total=len(graph.points),
-        open_attacks=len(graph.open_attacks),
+        open_attacks=len(graph.unanswered),
+        late_attacks=len(graph.late_attacks),
         checked_quotes=quote_count,
         failed_quotes=failed_count,
         hangs_on=quote_points(debate, graph, rank_support(debate, graph)),
@@ -88,7 +96,7 @@ def find_voters(debate: Debate) -> dict[str, Balloted]:
 
 
 def rank_support(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
-    """The winner's points that readings for it cite, the most cited first; else its points, those that stand first.
+    """The winner's points that readings for it cite, the most cited first; else its points, those conceded first.
 
     Each with the reason why it is listed.
     """
@@ -103,8 +111,9 @@ def rank_support(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
     ):
         of = format_count(len(found_for), "reading")
         return [(point, f"(cited in {citations[point]} of {of})") for point in ranked]
-    ranked = sorted(points_of_winner, key=lambda point: graph.standing[point] != "stands")
-    return [(point, f"({graph.standing[point]})") for point in ranked]
+    ranks = [*STATUS_WORDS]
+    ranked = sorted(points_of_winner, key=lambda point: ranks.index(graph.statuses[point]))
+    return [(point, f"({STATUS_WORDS[graph.statuses[point]]})") for point in ranked]
 
 
 def rank_objections(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
@@ -160,7 +169,7 @@ def describe_agreement(links: Sequence[Link]) -> str:
 def list_differences(debate: Debate, graph: Graph) -> list[str]:
     """What divides the positions: points in dispute, attacks, shared sources, what would settle it."""
     lines = [
-        f"in dispute: {quote_point(debate, graph, point)} ({graph.standing[point]}, {format_count(count, 'attack')})"
+        f"in dispute: {quote_point(debate, graph, point)} ({format_count(count, 'attack')})"
         for point, count in graph.rank_cruxes()[:2]
     ]
     for pair, (count, open_count) in list(graph.count_attacks().items())[:2]:
@@ -201,14 +210,13 @@ def list_private_concessions(debate: Debate, graph: Graph) -> list[dict[str, str
 def build_analysis(debate: Debate) -> dict[str, Any]:
     """All that the claims of a verdict are taken from. `debate`: without what readers may not see yet."""
     graph = find_graph(debate)
-    standings = Counter(graph.standing.values())
+    statuses = Counter(graph.statuses.values())
     concessions = [link for link in graph.links if link.relation == "concedes"]
     return {
-        "semantics": SEMANTICS,
         "total": len(graph.points),
         "unknown_citations": graph.unknown
         + sum(reading.unknown_citations for reading in list_readings(debate)),
-        "standing": {word: standings[word] for word in ("stands", "falls", "open")},
+        "statuses": {status: statuses[status] for status in STATUS_WORDS},
         "open_attacks": build_links(graph.open_attacks),
         "late_attacks": build_links(graph.late_attacks),
         "conceded": build_links(concessions),
@@ -244,14 +252,14 @@ def build_graph_data(debate: Debate) -> dict[str, Any]:
             "round": point.id.round,
             "kind": point.kind,
             "text": show_point(debate, point),
-            "standing": graph.standing[point.id],
+            "status": graph.statuses[point.id],
             "documents": list(graph.documents.get(point.id, ())),
             "cited_in_readings": citations[point.id],
             "claims": build_claim_rows(debate, point),
         }
         for point in graph.points.values()
     ]
-    return {"semantics": SEMANTICS, "points": points, "links": build_links(graph.links)}
+    return {"points": points, "links": build_links(graph.links)}
 
 
 def build_claim_rows(debate: Debate, point: Point) -> list[dict[str, Any]]:

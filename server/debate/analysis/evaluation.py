@@ -51,9 +51,9 @@ class PooledScores:
     items: int = 0
     brier: float = 0.0  # mean of (1 - belief in the right side) squared
     nll: float = 0.0  # mean of -log(belief in the right side)
-    ece: float = 0.0  # expected calibration error of the belief in the likeliest side
-    accuracy: float = 0.0
-    mean_confidence: float = 0.0
+    ece: float = 0.0  # expected calibration error of the figure of a verdict: the belief in the side ahead
+    accuracy: float = 0.0  # of that side
+    mean_confidence: float = 0.0  # that figure
 
 
 @dataclass(frozen=True)
@@ -187,25 +187,26 @@ def pool_item(judgments: Sequence[Judgment], panel: Panel) -> dict[str, float]:
 
 
 def score_pooled_beliefs(items: Iterable[Sequence[Judgment]], panel: Panel) -> PooledScores:
-    """Scores of the pooled beliefs over the items with beliefs."""
+    """Scores of the pooled beliefs over the items with beliefs, and of the figure that verdicts on them would show."""
     errors, losses, outcomes = [], [], []
     for judgments in items:
         shares = pool_item(judgments, panel)
         if not shares:
             continue
         gold = judgments[0].gold
-        likeliest = max(shares, key=lambda side: shares[side])
+        ahead = count_item(judgments, panel).ahead
         errors.append((1 - shares.get(gold, 0.0)) ** 2)
         losses.append(-math.log(max(shares.get(gold, 0.0), 1e-9)))
-        outcomes.append(Outcomes(shares[likeliest], int(likeliest == gold), 1))
-    count = len(outcomes)
-    if not count:
+        if ahead in shares:
+            outcomes.append(Outcomes(round(shares[ahead], 2), int(ahead == gold), 1))
+    if not errors:
         return PooledScores()
+    count, shown_count = len(errors), max(len(outcomes), 1)
     return PooledScores(
         items=count,
         brier=sum(errors) / count,
         nll=sum(losses) / count,
         ece=compute_calibration_error(sort_into_bins(outcomes)),
-        accuracy=sum(outcome.right for outcome in outcomes) / count,
-        mean_confidence=sum(outcome.belief for outcome in outcomes) / count,
+        accuracy=sum(outcome.right for outcome in outcomes) / shown_count,
+        mean_confidence=sum(outcome.belief for outcome in outcomes) / shown_count,
     )

@@ -1,8 +1,7 @@
 """What points do to others, by the ids that they cite.
 
-The rules for debaters say what an id in brackets means: the id of another side's point attacks it, that of the own side
-supports it, and a word before it, inside the brackets, says anything else. Nothing is inferred from sentences: an id
-without brackets only names a point, and so does one right after a word such as "concede".
+A word before an id, inside the brackets, says what one does to it: "[attacks K73 2.1]". An id alone only names a point,
+in brackets or not. Nothing is inferred from sentences.
 
 Where an analyst read the round, its links are added. They rank below what a debater says in a word, and above an id
 alone.
@@ -38,16 +37,10 @@ RELATION_STEMS: dict[str, Relation] = {
 }
 """Words inside the brackets of a citation, by their beginnings."""
 
-NEUTRAL = "neutral"
-
 _BRACKETS = re.compile(r"[\[\uff3b\u3010]([^\[\]\uff3b\uff3d\u3010\u3011\n]{3,300})[\]\uff3d\u3011]")
 _PART = re.compile(
     r"(?:(?P<word>(?:support|attack|rebut|undercut|repeat|conced|cite)[a-z]{0,4}|changed by)[\s:]{1,3})?"
     r"(?:(?P<who>[^\W\d_].{0,100}?)(?:['\u2019]s)?[\s#:]{1,3})?(?P<round>\d{1,6})\.(?P<point>\d{1,6})(?![\w.%])",
-    re.IGNORECASE,
-)
-_RESERVED = re.compile(
-    r"\b(?:conced|grant|accept|admit|agree|support|repeat|endors|echo)[a-z]{0,4}(?:\s(?:with|to))?\s$",
     re.IGNORECASE,
 )
 _DOCUMENTS = re.compile(
@@ -66,10 +59,10 @@ class Link:
 
 
 class Reference(NamedTuple):
-    """The id of a point in a text. `relation`: "" for an id alone in brackets."""
+    """The id of a point in a text, and what is said of it."""
 
     target: Citation
-    relation: Relation | Literal[""]
+    relation: Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +79,7 @@ def find_references(text: str, seats: Mapping[str, str]) -> tuple[list[Reference
     references, unknown_count, inside = list[Reference](), 0, list[tuple[int, int]]()
     seats_by_folded_word = {word.casefold(): seat for word, seat in reversed(list(seats.items()))}
     for brackets in _BRACKETS.finditer(text):
-        relation: Relation | Literal[""] = ""
-        if _RESERVED.search(text[max(brackets.start() - 30, 0) : brackets.start()]):
-            relation = "cites"
+        relation: Relation = "cites"
         seat = ""
         for part in re.split(r"[,;&/]|\band\b", brackets[1]):
             match = _PART.match(part.strip())
@@ -175,12 +166,8 @@ def find_point_citations(
             or not could_read(debate, point.turn, points[target].turn)
         ):
             unknown_count += 1
-        elif relation not in ("", "cites") or target not in linked_targets:
-            links[
-                Link(
-                    point.id, target, relation or choose_default_relation(debate, point.id.seat, target.seat)
-                )
-            ] = None
+        elif relation != "cites" or target not in linked_targets:
+            links[Link(point.id, target, relation)] = None
             stated_targets.add(target)
     links |= dict.fromkeys(link for link in analyst_links if link.target not in stated_targets)
     number_lists = (re.findall(r"\d+", match[1]) for match in _DOCUMENTS.finditer(point.text))
@@ -197,14 +184,6 @@ def list_read_links(point: Point, points: Mapping[Citation, Point]) -> list[Link
         links += (Link(point.id, link.to, link.relation, is_read=True) for link in claim.links)
         links += (Link(point.id, target, "same_as", is_read=True) for target in claim.same_as)
     return [link for link in links if link.target in points and link.target != point.id]
-
-
-def choose_default_relation(debate: Debate, seat: str, target: str) -> Relation:
-    """The meaning of an id alone in brackets: it depends on whether both debaters have the same stance."""
-    stance, target_stance = (debate.debater(name).stance.casefold() for name in (seat, target))
-    if stance == NEUTRAL and seat != target:
-        return "cites"
-    return "supports" if stance == target_stance else "attacks"
 
 
 def could_read(debate: Debate, turn: Spoke, cited: Spoke) -> bool:

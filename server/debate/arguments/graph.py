@@ -1,13 +1,13 @@
-"""The graph of a debate's points: how they relate, which stand, and which attacks were never answered."""
+"""The graph of a debate's points: how they relate, and what other sides made of each."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from server.debate.arguments.citations import Link, could_read, find_citations
 from server.debate.arguments.points import Point, list_points
-from server.debate.arguments.semantics import Standing, compute_standings
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
 from server.debate.state.debate import Debate
@@ -15,6 +15,9 @@ from server.debate.state.memo import once
 
 ATTACKS = frozenset({"attacks", "undercuts"})
 AGREES = frozenset({"supports", "repeats", "concedes", "same_as"})
+
+Status = Literal["conceded", "answered", "unanswered", "late"]
+"""What other sides did with a point: accept it, name it, or neither; `late`: none of them had a turn left for it."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Graph:
     links: tuple[Link, ...]
     sides: dict[str, str]  # the stance of each debater, by name
     documents: dict[Citation, tuple[int, ...]]
-    answerable: frozenset[Link]  # attacks on another side after which that side had a turn
+    answerable: dict[Citation, frozenset[str]]  # the sides that had a turn after each point
     unknown: int  # unknown or retracted ids that points cite
 
     @cached_property
@@ -37,8 +40,21 @@ class Graph:
         return attackers
 
     @cached_property
-    def standing(self) -> dict[Citation, Standing]:
-        return compute_standings(self.attackers)
+    def statuses(self) -> dict[Citation, Status]:
+        relations: dict[Citation, set[str]] = {point: set() for point in self.points}
+        for link in self.links:
+            if self.side(link.source) != self.side(link.target):
+                relations[link.target].add(link.relation)
+        return {
+            point: "conceded"
+            if by_others and by_others <= AGREES
+            else "answered"
+            if by_others
+            else "unanswered"
+            if self.answerable[point] - {self.side(point)}
+            else "late"
+            for point, by_others in relations.items()
+        }
 
     @cached_property
     def unanswered(self) -> tuple[Link, ...]:
@@ -53,12 +69,15 @@ class Graph:
     @cached_property
     def open_attacks(self) -> tuple[Link, ...]:
         """Unanswered attacks after which the attacked side had a turn."""
-        return tuple(link for link in self.unanswered if link in self.answerable)
+        return tuple(link for link in self.unanswered if not self.is_late(link))
 
     @cached_property
     def late_attacks(self) -> tuple[Link, ...]:
         """Unanswered attacks after which the attacked side had no turn left."""
-        return tuple(link for link in self.unanswered if link not in self.answerable)
+        return tuple(link for link in self.unanswered if self.is_late(link))
+
+    def is_late(self, attack: Link) -> bool:
+        return self.side(attack.target) not in self.answerable[attack.source]
 
     def is_attack_between_sides(self, link: Link) -> bool:
         return link.relation in ATTACKS and self.side(link.source) != self.side(link.target)
@@ -90,12 +109,12 @@ class Graph:
         return sorted(((p, count) for p, count in counts.items() if count), key=lambda pair: -pair[1])
 
     def count_attacks(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """(attacks between two sides, how many are open), for each pair of sides with attacks, most first."""
+        """(attacks between two sides, how many were never answered), for each pair with attacks, most first."""
         attacks, open_counts = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
         for link in self.links:
             if self.is_attack_between_sides(link):
                 attacks[self.find_pair(link)] += 1
-        for link in self.open_attacks:
+        for link in self.unanswered:
             open_counts[self.find_pair(link)] += 1
         return {pair: (count, open_counts[pair]) for pair, count in attacks.most_common()}
 
@@ -133,7 +152,6 @@ def build_graph(debate: Debate) -> Graph:
     active = tuple(link for link in links if link.target in points)
     sides = {debater.name: debater.stance for debater in debate.setup.debaters}
     last_turns = find_last_turns(debate, sides)
-    attacks = (link for link in active if link.relation in ATTACKS and sides[link.target.seat] in last_turns)
     return Graph(
         points=points,
         links=active,
@@ -143,15 +161,21 @@ def build_graph(debate: Debate) -> Graph:
             for point_id, point_citations in citations.items()
             if point_citations.documents
         },
-        answerable=frozenset(
-            link
-            for link in attacks
-            if could_read(debate, last_turns[sides[link.target.seat]], points[link.source].turn)
-        ),
+        answerable={
+            point_id: frozenset(
+                side for side, last_turn in last_turns.items() if could_answer(debate, last_turn, point.turn)
+            )
+            for point_id, point in points.items()
+        },
         unknown=sum(point_citations.unknown for point_citations in citations.values())
         + len(links)
         - len(active),
     )
+
+
+def could_answer(debate: Debate, last_turn: Spoke, turn: Spoke) -> bool:
+    """Whether a side spoke after a turn that it could read. `last_turn`: of that side."""
+    return last_turn is not turn and could_read(debate, last_turn, turn)
 
 
 def find_last_turns(debate: Debate, sides: Mapping[str, str]) -> dict[str, Spoke]:

@@ -5,6 +5,7 @@ Models have no keys and sign nothing: the host that recorded the debate attests 
 
 import json
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from hashlib import sha256
 from itertools import chain
 from typing import Any
@@ -123,7 +124,11 @@ def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json
     conclusion = debate.verdict
     if conclusion is None:
         return {"outcome": "", "winner": "", "consensus": "", "votes": [], "dissent": []}
-    votes = [describe_vote(debate, vote, answers) for vote in conclusion.votes]
+    weights = [seat.weight for seat in list_seats(debate, conclusion.votes)]
+    votes = [
+        describe_vote(debate, vote, weight, answers)
+        for vote, weight in zip(conclusion.votes, weights, strict=True)
+    ]
     statement: Json = {
         "outcome": conclusion.outcome,
         "winner": conclusion.winner,
@@ -159,13 +164,14 @@ def find_consensus(debate: Debate, conclusion: Concluded) -> str:
     return debate.agreements[-1].consensus if is_found and debate.agreements else ""
 
 
-def describe_vote(debate: Debate, vote: Vote, answers: Mapping[int, AnswerEvent]) -> Json:
+def describe_vote(debate: Debate, vote: Vote, weight: Fraction, answers: Mapping[int, AnswerEvent]) -> Json:
+    """`weight`: with which it counted, the record of its judge included."""
     return {
         "seat": vote.judge,
         "model": find_voter_model(debate, vote.judge),
         "choice": name_choice(vote),
         "margin": vote.margin,
-        "weight": vote.weight,
+        "weight": str(weight),
         "abstains": vote.abstains,
         "readings": [seq for seq, answer in answers.items() if answer.seat == vote.judge],
     }

@@ -365,7 +365,8 @@ def claim_lines(report: Report) -> list[str]:
     """How many points, unanswered attacks and checked quotes there are."""
     claims = report.claims
     points = format_count(claims.total, "point")
-    open_attacks = f"{format_count(claims.open_attacks, 'attack')} never answered"
+    late = f", {claims.late_attacks} of them too late for an answer" if claims.late_attacks else ""
+    open_attacks = f"{format_count(claims.open_attacks, 'attack')} never answered{late}"
     quotes = f"quotes of documents: {claims.checked_quotes} checked, {claims.failed_quotes} not found"
     lines = [f"{points}, {open_attacks}"] if claims.total else []
     return [*lines, quotes] if claims.checked_quotes or claims.failed_quotes else lines

@@ -117,7 +117,7 @@ function PointTags({ debate, point, short = false }) {
     ${whole > 0 && html`<span class="tag good">quote checked</span>`}
     ${parts > 0 && html`<span class="tag">quote checked, words left out</span>`}
     ${lost > 0 && html`<span class="tag bad">quote not found</span>`}
-    ${!short && point.standing === "falls" && html`<span class="tag">falls</span>`}
+    ${!short && point.status === "conceded" && html`<span class="tag">conceded</span>`}
     ${!short && point.kind && point.kind !== "fact" && html`<span class="tag">${point.kind}</span>`}
   </span>`;
 }

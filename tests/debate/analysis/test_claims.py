@@ -1,6 +1,7 @@
 """What the verdict says of points, the graph as data, and as drawings."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from server.debate.analysis.claims import build_analysis, build_graph_data
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.calls import Call
+from server.debate.views.markdown import render_verdict
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import DebateSimulation, build_setup, default_script, simulate
 
@@ -21,10 +23,13 @@ TURNS = {
         1,
     ): "[1] It pays. “It costs a hundred a month” (doc 1).\n[2 value] Safety first.\n[3] It is easy.",
     ("Opponent", 1): "[1] It costs (doc 1).\n[2 forecast] It fails.",
-    ("Proponent", 2): "[1] No: [B1 1.1].\n[2] True, [concedes B1 1.2]. [B1 9.9]",
-    ("Opponent", 2): "[1] Not so [A1 1.1].\n[2] Easy is no reason [undercuts A1 1.3], and [supports A1 1.2].",
-    ("Proponent", 3): "[1] It does pay [B1 2.1].",
-    ("Opponent", 3): "[1] Again [A1 2.1].",
+    ("Proponent", 2): "[1] No: [attacks B1 1.1].\n[2] True, [concedes B1 1.2]. [B1 9.9]",
+    (
+        "Opponent",
+        2,
+    ): "[1] Not so [attacks A1 1.1].\n[2] Easy is no reason [undercuts A1 1.3], and [supports A1 1.2].",
+    ("Proponent", 3): "[1] It does pay [attacks B1 2.1].",
+    ("Opponent", 3): "[1] Again [attacks A1 2.1].",
 }
 
 
@@ -47,13 +52,14 @@ def argue(**fields: Any) -> DebateSimulation:
 
 def test_the_verdict_says_what_it_hangs_on_and_what_speaks_against_it() -> None:
     claims = build_verdict(argue().debate).claims
-    assert (claims.total, claims.open_attacks, claims.checked_quotes, claims.failed_quotes) == (11, 1, 1, 0)
+    assert (claims.total, claims.open_attacks, claims.late_attacks) == (11, 3, 2)
+    assert (claims.checked_quotes, claims.failed_quotes) == (1, 0)
     assert claims.hangs_on[0].startswith('[Proponent 1.1] "It pays.')
     assert [line.rpartition("(")[2] for line in claims.hangs_on] == ["cited in 1 of 1 reading)"] * 2
     easy = "Easy is no reason [undercuts Proponent 1.3], and [supports Proponent 1.2]."
     assert claims.against == [
         f'[Opponent 2.2] "{easy}" undercuts [Proponent 1.3], never answered',
-        '[Opponent 3.1] "Again [Proponent 2.1]." attacks [Proponent 2.1], too late for an answer',
+        '[Opponent 3.1] "Again [attacks Proponent 2.1]." attacks [Proponent 2.1], too late for an answer',
     ]
     assert claims.common_ground == [
         '[Proponent 1.2] "Safety first." (accepted by Opponent)',
@@ -79,17 +85,20 @@ def test_points_have_the_marks_of_the_server_behind_their_quotes_wherever_they_a
 
 def test_between_the_positions_are_disputes_attacks_shared_sources_and_what_would_settle_it() -> None:
     between = build_verdict(argue().debate).claims.between
-    assert between[0] == 'in dispute: [Opponent 1.1] "It costs (doc 1)." (stands, 1 attack)'
+    assert between[0] == 'in dispute: [Opponent 1.1] "It costs (doc 1)." (1 attack)'
     assert between[2:] == [
-        "Proponent and Opponent: 5 attacks, 1 never answered",
+        "Proponent and Opponent: 5 attacks, 3 never answered",
         "doc 1 is cited by Opponent, Proponent",
         'would settle it, says judge 1: "The bill. [Proponent 1.1]"',
     ]
 
 
-def test_the_analysis_counts_what_stands_and_what_was_dropped() -> None:
+def test_the_analysis_counts_what_became_of_points_and_what_was_dropped() -> None:
     found = build_analysis(argue().debate)
-    assert found["standing"] == {"stands": 8, "falls": 3, "open": 0}
+    assert found["statuses"] == {"conceded": 2, "unanswered": 2, "answered": 5, "late": 2}
+    assert found["statuses"] == dict(
+        Counter(row["status"] for row in build_graph_data(argue().debate)["points"])
+    )
     assert found["unknown_citations"] == 1
     attack = {"from": "Opponent 2.2", "to": "Proponent 1.3", "relation": "undercuts"}
     assert found["open_attacks"] == [attack | {"according_to": "debater"}]
@@ -97,7 +106,7 @@ def test_the_analysis_counts_what_stands_and_what_was_dropped() -> None:
     assert late == [("Proponent 3.1", "Opponent 2.1"), ("Opponent 3.1", "Proponent 2.1")]
     concession = {"from": "Proponent 2.2", "to": "Opponent 1.2", "relation": "concedes"}
     assert found["conceded"] == [concession | {"according_to": "debater"}]
-    assert found["contradictions"] == [{"between": ["Proponent", "Opponent"], "attacks": 5, "open": 1}]
+    assert found["contradictions"] == [{"between": ["Proponent", "Opponent"], "attacks": 5, "open": 3}]
     cruxes = {"Proponent 1.1", "Proponent 1.3", "Proponent 2.1", "Opponent 1.1", "Opponent 2.1"}
     assert {row["point"] for row in found["cruxes"]} == cruxes
 
@@ -132,10 +141,16 @@ def test_what_moved_a_voter_of_another_side_was_conceded_in_private() -> None:
     assert "in private all debaters hold Opponent's position the likeliest" in claims.common_ground
 
 
-def test_without_cited_points_it_hangs_on_those_that_stand() -> None:
+def test_without_cited_points_it_hangs_on_those_of_the_winner() -> None:
     claims = build_verdict(simulate().play().debate).claims
     assert claims.total == 4
-    assert all("(stands)" in line for line in claims.hangs_on)
+    assert [line.rpartition("(")[2] for line in claims.hangs_on] == ["unanswered)", "too late for an answer)"]
+
+
+def test_attacks_of_the_last_round_count_as_never_answered_and_are_said_to_be_late() -> None:
+    assert "- 11 points, 3 attacks never answered, 2 of them too late for an answer" in render_verdict(
+        argue().debate
+    )
 
 
 def test_a_verdict_for_nobody_hangs_on_nothing() -> None:

@@ -10,6 +10,7 @@ from server.debate.analysis.confidence import describe_ledger
 from server.debate.analysis.debates import build_standing, list_debate_judgments, pool_judges
 from server.debate.analysis.judgments import Reading
 from server.debate.analysis.records import JudgeRecord
+from server.debate.facts.beliefs import Weight
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.escalation import MirrorHeld, MirrorReading, Spent
 from server.debate.facts.interventions import InterventionFact, OutcomeRecorded
@@ -19,6 +20,7 @@ from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.outcome import Outcome
 from server.debate.interventions.registry import find_action
 from server.debate.machine.transitions import apply
+from server.debate.records.receipt import describe_verdict
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_report
 from server.debate.views.warnings import describe_reused
@@ -63,6 +65,17 @@ def test_the_confidence_is_the_pooled_belief_once_outcomes_are_settled() -> None
     unsure = build_report(play(judged_setup(ledger=settled), find("A", 60), find("A", 60)))
     assert unsure.confidence.value == pytest.approx(0.63)
     assert [line.rpartition(" ")[2] for line in unsure.confidence.beliefs] == ["0.63", "0.37"]
+
+
+@pytest.mark.requirement("D11")
+def test_a_receipt_holds_the_weights_with_which_votes_counted() -> None:
+    setup = judged_setup(ledger=build_ledger(GOOD, BAD))
+    weighted = setup.model_copy(update={"weights": (Weight(seat="judge 1", weight="2"),)})
+    votes = describe_verdict(play(weighted, find("A", 95), find("B", 95)), {})["votes"]
+    assert [(vote["choice"], vote["weight"]) for vote in votes] == [
+        ("Proponent", "314/55"),
+        ("Opponent", "0"),
+    ]
 
 
 def test_before_outcomes_are_settled_there_is_no_figure_and_what_agreement_was_worth_elsewhere() -> None:

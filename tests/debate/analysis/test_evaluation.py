@@ -105,6 +105,17 @@ def test_pooled_beliefs_are_scored_where_beliefs_are_given() -> None:
     assert found.nll == pytest.approx(0.5394, abs=1e-3)
 
 
+def test_the_figure_that_is_scored_is_that_of_the_side_ahead_by_votes() -> None:
+    """A verdict shows it for the side ahead, even where the beliefs are higher for another, and none for a tie."""
+    low = Reading(1, "a", Fraction(55, 100)), Reading(2, "a", Fraction(55, 100))
+    torn = Reading(1, "b", Fraction(95, 100)), Reading(2, "a", Fraction(6, 10))
+    found = evaluate([Judgment("1", "one/x", "b", low), Judgment("1", "two/x", "b", torn)]).pooled
+    assert (found.items, found.accuracy) == (1, 0)
+    assert found.mean_confidence < 0.5
+    split = evaluate([Judgment("1", "one/x", "b", low), vote("1", "two/x", "bb", gold="b")]).pooled
+    assert (split.items, split.mean_confidence) == (1, 0)
+
+
 def test_beliefs_set_the_margin_of_a_vote() -> None:
     def sure(judge: str, tenths: int) -> Judgment:
         readings = Reading(1, "a", Fraction(9, 10)), Reading(2, "a", Fraction(tenths, 10))

@@ -26,14 +26,14 @@ pytestmark = pytest.mark.requirement("D25")
 SEATS = {"Ada": "Ada", "Bob": "Bob", "W45": "Ada", "K73": "Bob"}
 
 REFERENCES = {
-    "alone": ("No: [W45 1.2].", ["Ada 1.2 "]),
+    "alone": ("No: [W45 1.2].", ["Ada 1.2 cites"]),
     "with a word": ("[supports W45 1.2]", ["Ada 1.2 supports"]),
     "words in other forms": ("[Attacking: W45 1.2] [conceded k73 2.1]", ["Ada 1.2 attacks", "Bob 2.1 concedes"]),
     "several of one": ("[attacks W45 1.2, 1.3 and 2.1]", [f"Ada {one} attacks" for one in ("1.2", "1.3", "2.1")]),
-    "several of several": ("[W45 1.2; repeats K73 1.1]", ["Ada 1.2 ", "Bob 1.1 repeats"]),
+    "several of several": ("[W45 1.2; repeats K73 1.1]", ["Ada 1.2 cites", "Bob 1.1 repeats"]),
     "by name": ("[supports Ada 1.2]", ["Ada 1.2 supports"]),
     "who changed its mind": ("[changed by W45 1.2]", ["Ada 1.2 concedes"]),
-    "other brackets": ("\u3010W45 1.2\u3011", ["Ada 1.2 "]),
+    "other brackets": ("\u3010W45 1.2\u3011", ["Ada 1.2 cites"]),
     "without brackets": ("As W45 1.2 says, no.", ["Ada 1.2 cites"]),
     "behind assent": ("I concede [W45 1.2], agree with [K73 1.1].", ["Ada 1.2 cites", "Bob 1.1 cites"]),
     "a percentage": ("W45 1.2% more, [W45 1.2%]", []),
@@ -82,10 +82,10 @@ def links(debate: Debate, seat: str, number: int, point: int = 1) -> list[str]:
     ]
 
 
-def test_an_id_alone_attacks_the_other_side_and_supports_the_own() -> None:
+def test_an_id_alone_is_a_reference_whoever_it_is_of() -> None:
     debate = argue("[1] a", "[1] b", "[1] No: [B1 1.1]. [2] As [A1 1.1] says.").debate
-    assert links(debate, "Proponent", 2) == ["attacks Opponent 1.1"]
-    assert links(debate, "Proponent", 2, 2) == ["supports Proponent 1.1"]
+    assert links(debate, "Proponent", 2) == ["cites Opponent 1.1"]
+    assert links(debate, "Proponent", 2, 2) == ["cites Proponent 1.1"]
 
 
 def test_a_version_is_no_reference_and_a_name_before_an_id_is_one() -> None:
@@ -94,19 +94,9 @@ def test_a_version_is_no_reference_and_a_name_before_an_id_is_one() -> None:
     assert links(debate, "Opponent", 2) == ["cites Proponent 1.1"]
 
 
-def test_whoever_stands_for_the_same_is_supported_and_whoever_is_neutral_only_cites() -> None:
-    debaters = build_debaters(4)
-    debaters[1]["stance"] = debaters[0]["stance"]
-    debaters[3]["stance"] = "Neutral"
-    turns = ["a", "b", "c", "d", "[B1 1.1] [C1 1.1]", "-", "-", "[A1 1.1], [D1 1.1]"]
-    debate = argue(*turns, debaters=debaters).debate
-    assert links(debate, "Speaker 1", 2) == ["supports Speaker 2 1.1", "attacks Speaker 3 1.1"]
-    assert links(debate, "Speaker 4", 2) == ["cites Speaker 1 1.1", "supports Speaker 4 1.1"]
-
-
 def test_what_does_not_exist_is_dropped_and_counted() -> None:
     debate = argue("a", "b", "[1] [B1 1.9] [B1 9.1] [attacks Nobody 1.1] [B1 1.1] [B1 1.1]").debate
-    assert links(debate, "Proponent", 2) == ["attacks Opponent 1.1"]
+    assert links(debate, "Proponent", 2) == ["cites Opponent 1.1"]
     assert cited(debate, "Proponent", 2).unknown == 3
 
 
@@ -130,7 +120,7 @@ def test_what_was_written_at_the_same_time_does_not_exist_for_it() -> None:
 def test_where_debaters_speak_one_after_the_other_the_later_one_cites_the_earlier() -> None:
     debate = argue("[1] a [B1 1.1]", "[1] b [A1 1.1]", format="verdict").debate
     assert cited(debate, "Proponent", 1).unknown == 1
-    assert links(debate, "Opponent", 1) == ["attacks Proponent 1.1"]
+    assert links(debate, "Opponent", 1) == ["cites Proponent 1.1"]
 
 
 def test_an_answer_cites_its_message_and_others_do_not() -> None:
@@ -146,10 +136,10 @@ def test_an_answer_cites_its_message_and_others_do_not() -> None:
 
     setup = build_setup(debaters=debaters, options={"phases": ["cross_examination", "synthesis"]})
     debate = simulate(setup, script).play().debate
-    assert links(debate, "Speaker 2", 1, 2) == ["attacks Speaker 1 1.1"]
+    assert links(debate, "Speaker 2", 1, 2) == ["cites Speaker 1 1.1"]
     assert cited(debate, "Speaker 2", 1, 2).unknown == 1
     assert cited(debate, "Speaker 3", 1).unknown == 1
-    assert links(debate, "Speaker 3", 2) == ["attacks Speaker 2 1.1"]
+    assert links(debate, "Speaker 3", 2) == ["cites Speaker 2 1.1"]
 
 
 def test_what_was_looked_up_is_a_source_that_sides_may_share() -> None:

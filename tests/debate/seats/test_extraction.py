@@ -188,15 +188,15 @@ class TestLinks:
             "end": 27,
             "words": "Costs doubled in 2024",
         }
-        assert rows["Bob 1.1"]["standing"] == rows["Bob 1.2"]["standing"] == "falls"
+        assert rows["Bob 1.1"]["status"] == rows["Bob 1.2"]["status"] == "answered"
 
     @pytest.mark.parametrize(
         ("written", "read", "counts"),
         [
             ("[concedes A1 1.1]", "attacks", "concedes"),  # in a word of its own
-            ("[A1 1.1]", "concedes", "concedes"),  # an id alone would attack
+            ("[A1 1.1]", "concedes", "concedes"),  # an id alone says nothing
             ("A1 1.1", "attacks", "attacks"),  # named, and no more
-            ("[A1 1.1]", "", "attacks"),
+            ("[A1 1.1]", "", "cites"),
         ],
     )
     def test_the_debaters_own_word_counts_before_the_analysts(
