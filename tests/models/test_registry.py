@@ -174,7 +174,7 @@ def test_litellm_knows_the_default_models_and_their_keys(
         ("mistral/magistral-medium-latest", "mistral"),
         ("ollama/hermes3", "hermes"),
         ("openrouter/newvendor/thing", "newvendor"),
-        ("azure/my-deployment", "azure"),
+        ("azure/my-deployment", "openai"),
         ("local", "smollm2"),
         ("scripted?delay=1", "scripted"),
         ("caller", "caller"),

@@ -106,8 +106,16 @@ async def test_an_error_that_both_sides_share_is_corrected_before_anybody_is_quo
     assert '"Move."' in text
 
 
+@pytest.mark.parametrize(
+    ("panel", "outcome"),
+    [
+        (["Ben", "Ben"], "leaning"),
+        (["Ben", "Ben", "Ada"], "contested"),  # a side that is ahead only is held against them as well
+        ([None, None], "synthesis"),
+    ],
+)
 async def test_a_verdict_against_the_private_ballots_is_not_decided_and_says_so_first(
-    open_modern: Any,
+    open_modern: Any, panel: list[str | None], outcome: str
 ) -> None:
     def vote_for_ada(request: Request) -> str:
         summary = request.prompt.summary
@@ -118,8 +126,8 @@ async def test_a_verdict_against_the_private_ballots_is_not_decided_and_says_so_
         return json.dumps({"position": "I hold it.", "beliefs": shares, "would_check": "x", "moved_by": None})
 
     models = {f"p{n}": ScriptedModel(vote_for_ada, name=f"v{n}/x") for n in (1, 2)}
-    for name, family in zip(("one", "two"), FAMILIES, strict=False):
-        models[name] = build_scripted_model(judgment=[find("Ben"), find("Ben")])
+    for name, family, winner in zip(JUDGES, FAMILIES, panel, strict=False):
+        models[name] = build_scripted_model(judgment=find(winner) if winner else OWN)
         models[name].name = family
     async with open_modern(models) as client:
         started = await call(
@@ -129,12 +137,12 @@ async def test_a_verdict_against_the_private_ballots_is_not_decided_and_says_so_
             debaters=SIDES,
             format="advocates",
             models=["p1", "p2"],
-            options={"judges": {"models": ["one", "two"]}, "ballots": "blind"},
+            options={"judges": {"models": [*JUDGES[: len(panel)]]}, "ballots": "blind"},
             run=True,
             wait_seconds=30,
         )
         found = await client.call_tool("get_verdict", {"debate_id": started["debate_id"], "wait_seconds": 30})
-    assert (found.structured_content["outcome"], found.structured_content["winner"]) == ("leaning", "Ben")
+    assert found.structured_content["outcome"] == outcome
     assert found.structured_content["answer"]["keep_in_mind"][:1] == [
         "In private, before and after the talk, the debaters' models thought Ada's position the likeliest."
     ]

@@ -31,13 +31,17 @@ def agree_in_public(request: Request) -> str:
     return build_reply_text(request)
 
 
-async def hold(client: Any, **asked: Any) -> dict[str, Any]:
+def build_team(count: int) -> list[dict[str, str]]:
     team = [{"name": name, "stance": stance, "model": name.lower()} for name, stance in PLANS.items()]
+    return team[:count]
+
+
+async def hold(client: Any, **asked: Any) -> dict[str, Any]:
     started: dict[str, Any] = await call(
         client,
         "start_debate",
         question="Where do jobs wait?",
-        **{"debaters": team, "models": ["ada", "ben"], **asked},
+        **{"debaters": build_team(3), "models": ["ada", "ben"], **asked},
         run=True,
         wait_seconds=30,
     )
@@ -75,9 +79,21 @@ async def test_two_advocates_who_quote_one_document_are_no_echo(open_modern: Any
 
     models = {name.lower(): ScriptedModel(quote, name=f"{name}/x") for name in PLANS}
     async with open_modern(models) as client:
-        team = [{"name": name, "stance": PLANS[name], "model": name.lower()} for name in ("Ada", "Ben")]
-        started = await hold(client, format="advocates", debaters=team, documents=[DOCUMENT])
+        started = await hold(client, format="advocates", debaters=build_team(2), documents=[DOCUMENT])
         found = await client.call_tool("get_verdict", {"debate_id": started["debate_id"], "wait_seconds": 30})
     assert found.structured_content["claims"]["checked_quotes"] > 0
     assert (found.structured_content["signals"], found.structured_content["alerts"]) == ([], [])
     assert "echo" not in found.content[0].text
+
+
+@pytest.mark.requirement("N3")
+@pytest.mark.parametrize("form", ["settle", "round_robin", "oxford"])
+async def test_that_all_models_are_of_one_family_is_said_whoever_sells_them(
+    open_modern: Any, form: str
+) -> None:
+    sold = ("openrouter/anthropic/claude-5", "bedrock/us.anthropic.claude-5-v1:0", "vertex_ai/claude-4")
+    models = {name.lower(): ScriptedModel(name=model) for name, model in zip(PLANS, sold, strict=True)}
+    async with open_modern(models, "ada") as client:
+        started = await hold(client, format=form, debaters=build_team(2), models=["cleo"])
+        found = await client.call_tool("get_verdict", {"debate_id": started["debate_id"], "wait_seconds": 30})
+    assert "one family (anthropic)" in found.content[0].text.replace("one model family", "one family")

@@ -31,7 +31,7 @@ class Beliefs(BaseModel):
     after: list[str] = []
     moved: list[str] = []
     against_public: Annotated[list[str], Field(description="Who does not hold what it argued")] = []
-    changed: Annotated[str, Field(description="The answer, by the talk: yes, no, empty")] = ""
+    changed: Annotated[str, Field(description="What they hold likeliest, by the talk: yes, no, empty")] = ""
 
 
 def find_blind_ballots(debate: Debate) -> dict[str, Balloted]:
@@ -180,7 +180,7 @@ def list_belief_lines(beliefs: Beliefs, between: str = "the talk") -> list[str]:
     lines += beliefs.moved
     if beliefs.changed:
         lines += [] if beliefs.moved else ["nobody moved"]
-        lines.append(f"the talk changed the answer: {beliefs.changed}")
+        lines.append(f"the talk changed what they hold likeliest: {beliefs.changed}")
     if beliefs.against_public:
         lines.append(f"in private not for what they argued: {', '.join(beliefs.against_public)}")
     return lines

@@ -7,6 +7,7 @@ from server.debate.answer.count import HEADS
 from server.debate.answer.lines import UNMEASURED, AnswerLines, Finding
 from server.debate.facts.advice import Sourced
 from server.debate.facts.events import Concluded, Judged, Outcome
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.verdicts.rules import count_panel, find_unmoved_side
@@ -41,7 +42,12 @@ def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
     if conclusion is None:
         written = "a synthesizer wrote the result" if debate.deliverable else "no result was written"
         problem = f"No judge or vote decided this; {written}."
-        return AnswerLines(head="Result", problem=problem, cost=describe_costs(debate)[0])
+        return AnswerLines(
+            head="Result",
+            problem=problem,
+            cost=describe_costs(debate)[0],
+            how_sure=describe_one_family(debate),
+        )
     side, seats = find_side_ahead(debate, conclusion), list_seats(debate, conclusion.votes)
     supporters = [seat for seat in seats if side and seat.side == side]
     judged, findings = visible_judgments(debate), list_findings(debate, conclusion, side)
@@ -134,6 +140,7 @@ def describe_support(
         told.append(f"{count_voters(debate, conclusion, supporters)} for {which}, of {who}.")
     elif not conclusion.votes and conclusion.outcome == "leaning":
         told.append("One model's word.")
+    told += [one_family] if len(families) != 1 and (one_family := describe_one_family(debate)) else []
     names = {seat.name for seat in supporters}
     readings = [one for one in visible_judgments(debate) if one.seat in names and one.probability]
     if readings:
@@ -146,6 +153,12 @@ def describe_support(
         else UNMEASURED
     )
     return " ".join([*told, sure])
+
+
+def describe_one_family(debate: Debate) -> str:
+    """That all models that answered are of one family, whoever sells them; "" where they are not."""
+    families = {family(answer.usage.model) for answer in debate.answers if answer.usage.model not in WRITTEN}
+    return f"All models are of one family ({families.pop()}): they err alike." if len(families) == 1 else ""
 
 
 def list_sourced(judged: Iterable[Judged], field: str) -> list[Sourced]:

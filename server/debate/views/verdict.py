@@ -38,7 +38,7 @@ from server.debate.views.answer import (
     format_headline,
     list_answer_cautions,
 )
-from server.debate.views.findings import build_finding_lines, is_second, visible_judgments
+from server.debate.views.findings import build_finding_lines, find_side_ahead, is_second, visible_judgments
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
     describe_costs,
@@ -367,10 +367,11 @@ def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel]:
 
 @once
 def list_verdict_caps(debate: Debate) -> list[str]:
-    """Why the verdict can only be leaning, in sentences: weaknesses of the talk and of the votes."""
+    """What speaks against the side ahead, won or not, in sentences: weaknesses of the talk and of the votes."""
     conclusion = debate.verdict
     if conclusion and conclusion.votes:
-        return find_caps(debate, conclusion.winner, list_seats(debate, conclusion.votes))
+        ahead = find_side_ahead(debate, conclusion)
+        return find_caps(debate, ahead, list_seats(debate, conclusion.votes))
     return find_talk_caps(debate)
 
 

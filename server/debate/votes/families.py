@@ -21,6 +21,21 @@ _PATTERNS = {  # matched anywhere in a model's name, except after a letter
     "smollm2": r"smollm",
 }
 
+_MAKERS = {  # other names of the same makers, where a model's own name does not tell
+    "azure": "openai",  # its deployments have names that their owners choose
+    "vertex_ai": "google",
+    "gemini": "google",
+    "x-ai": "xai",
+    "meta": "llama",
+    "meta-llama": "llama",
+    "mistralai": "mistral",
+    "deepseek-ai": "deepseek",
+    "moonshotai": "moonshot",
+    "z-ai": "zai",
+    "zai-org": "zai",
+    "cohere_chat": "cohere",
+}
+
 # Providers that run any model: the family comes from the model's own name.
 _HOSTING_PROVIDERS = (
     "ollama ollama_chat lmstudio lm_studio llamacpp llamafile vllm hosted_vllm huggingface xinference"
@@ -37,8 +52,11 @@ def family(model: str) -> str:
     for trained_by, pattern in _PATTERNS.items():
         if re.search(f"(?<![a-z])(?:{pattern})", own_name):
             return trained_by
-    if len(path) > 1:
-        return path[-2]  # a router: provider/vendor/model
-    if provider in _HOSTING_PROVIDERS.split() and (letters := re.match(r"[a-z]+", own_name)):
-        return letters.group()
-    return provider
+    maker = provider
+    if provider == "bedrock" and "." in own_name:
+        maker = own_name.split(".")[-2]  # region.vendor.model
+    elif len(path) > 1:
+        maker = path[-2]  # a router: provider/vendor/model
+    elif provider in _HOSTING_PROVIDERS.split() and (letters := re.match(r"[a-z]+", own_name)):
+        maker = letters.group()
+    return _MAKERS.get(maker, maker)

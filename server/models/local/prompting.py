@@ -97,9 +97,10 @@ def compose_reply(request: Request, text: str, prefill: str = "", *, cut: bool =
     if cut or summary.task != "argument":
         text = trim_to_sentences(request, text, prefill)
     values: dict[str, Any] = {}
+    properties = (schema or {}).get("properties", {})
     match summary.task:
         case "argument":
-            values = {"response": text, "next_agent_name": to, "holds": to}
+            values = {"response": text, "holds" if "holds" in properties else "next_agent_name": to}
         case "message":
             values = {"to": request.find_next_speaker(summary.round), "kind": "question", "text": text}
         case "opening":

@@ -98,7 +98,7 @@ function Minds({ debate, polls }) {
     ${report.beliefs.moved.length > 0 && html`<ul class="moves">
       ${report.beliefs.moved.map((line) => html`<li class="words" dir="auto">${linkIds(debate, line)}</li>`)}
     </ul>`}
-    ${report.beliefs.changed && html`<p class="aside">The talk changed the answer of all together: ${report.beliefs.changed}.</p>`}
+    ${report.beliefs.changed && html`<p class="aside">The talk changed what they hold likeliest: ${report.beliefs.changed}.</p>`}
   </section>`;
 }
 

@@ -236,7 +236,7 @@ def test_the_verdict_says_who_moved_by_how_much_and_because_of_what() -> None:
     assert (found.against_public, found.changed) == ([OPP], "yes")
     shown = render_transcript(at.debate, at.log)
     assert '*Opponent is privately for Proponent (90%), moved by Proponent, round 2: "' in shown
-    assert "- the talk changed the answer: yes\n" in shown
+    assert "- the talk changed what they hold likeliest: yes\n" in shown
     assert "- in private not for what they argued: Opponent\n" in shown
 
 

@@ -16,6 +16,18 @@ pytestmark = pytest.mark.requirement("N2")
         ("openrouter/vendor/model-x", "vendor"),
         ("acme/model-x", "acme"),
         ("scripted?delay=1", "scripted"),
+        ("openrouter/anthropic/claude-sonnet-5-5", "anthropic"),
+        ("bedrock/us.anthropic.claude-sonnet-5-5-v1:0", "anthropic"),
+        ("vertex_ai/claude-sonnet-5-5@20260101", "anthropic"),
+        ("openrouter/amazon/nova-pro-v1", "amazon"),
+        ("bedrock/us.amazon.nova-pro-v1:0", "amazon"),
+        ("bedrock/converse/amazon.nova-lite-v1:0", "amazon"),
+        ("azure/gpt-5.6-terra", "openai"),
+        ("azure/our-deployment", "openai"),
+        ("openrouter/x-ai/next-model", "xai"),
+        ("groq/meta-llama/llama-5", "llama"),
+        ("openrouter/mistralai/new-name", "mistral"),
+        ("gemini/new-name", "google"),
     ],
 )
 def test_a_model_belongs_to_who_trained_it(model: str, trained_by: str) -> None:
