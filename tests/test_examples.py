@@ -60,7 +60,7 @@ PRINTED: dict[str, list[str]] = {
         "in the mirror ",
     ],
     "client_model": [
-        "asked: Talk round 1 of at most 2.",
+        "asked: Write points that begin with [1], [2]",
         "asked: Answer with JSON only",
         "Your client's own model gets about 8 requests; it may ask you to approve each.",
         "concluded: close it for a summer",

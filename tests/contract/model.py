@@ -28,14 +28,14 @@ def build_argument_request(
     summary = PromptSummary("argument", QUESTION, 2 if opponent else 1, stance, opponent)
     quoted = f"\n\n# Round 1: opening\n[A: PostgreSQL]\n> {opponent}" if opponent else ""
     user = f"{PREAMBLE}{quoted}\n\nYou are K73. Speak."
-    prompt = Prompt((Message("system", COMMON_RULES["advocate"]), Message("user", user)), summary)
+    prompt = Prompt((Message("system", COMMON_RULES), Message("user", user)), summary)
     return Request(prompt, seat=stance, max_tokens=600, timeout=timeout, seed=seed)
 
 
 def build_judgment_request(*, reading: int = 1, seed: int = 7) -> Request:
     positions = POSITIONS if reading == 1 else POSITIONS[::-1]
     user = f"# Question\n> {QUESTION}\n\n# Positions\n> W45. PostgreSQL\n> K73. SQLite\n\nYou are a judge."
-    messages = (Message("system", COMMON_RULES["advocate"]), Message("user", user))
+    messages = (Message("system", COMMON_RULES), Message("user", user))
     prompt = Prompt(messages, PromptSummary("judgment", QUESTION, 3, positions=positions), SCHEMA)
     return Request(prompt, seat="judge 1", max_tokens=900, timeout=PATIENCE, seed=seed)
 

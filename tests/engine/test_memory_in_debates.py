@@ -114,7 +114,7 @@ async def test_debaters_read_it_and_judges_are_told_so(tmp_path: Path) -> None:
 
 def split_ballots(texts: list[str]) -> tuple[list[str], list[str]]:
     """(those before the talk, those after it)."""
-    blind = [text for text in texts if "Nobody has spoken yet." in text]
+    blind = [text for text in texts if "Nobody has spoken yet: go by" in text]
     assert blind
     return blind, [text for text in texts if text not in blind]
 

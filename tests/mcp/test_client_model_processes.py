@@ -107,7 +107,7 @@ async def test_who_comes_after_a_kill_is_asked_anew_and_nothing_is_recorded_twic
     assert ran["status"] == "concluded"
     assert turns == WHOLE
     assert failed == []
-    assert model.count("Talk round 1") == (1 if era == "legacy" else 3)
+    assert model.count("Begin with a paragraph") == (1 if era == "legacy" else 3)
 
 
 async def test_a_call_that_is_cancelled_in_the_middle_loses_no_answer(database: str, era: str) -> None:
@@ -128,7 +128,7 @@ async def test_a_call_that_is_cancelled_in_the_middle_loses_no_answer(database: 
     assert turns == WHOLE
     assert failed == []
     if era == "legacy":  # the server had asked by itself, and goes on
-        assert model.count("Talk round 1") == 3
+        assert model.count("Begin with a paragraph") == 3
 
 
 async def test_two_clients_on_one_database_lend_each_their_own(database: str, era: str) -> None:

@@ -18,7 +18,7 @@ from server.debate.state.debate import Debate
 from server.debate.state.labels import name_sides
 from server.debate.state.seats import current_model, phase_seats
 from server.debate.views.advice import describe_advice
-from server.debate.views.names import name_debate, show_turn
+from server.debate.views.names import name_debate, show_turn_with_ids
 from server.debate.views.progress import Progress, build_progress
 from server.debate.views.visibility import is_hidden, list_blind_answers, shows_seat
 
@@ -93,7 +93,7 @@ class Deck:
             return ""
         named_debate = name_debate(debate)
         if turns := [turn for turn in named_debate.round_turns(number) if turn.seat == seat]:
-            return "\n\n".join(remove_invisible(show_turn(debate, turn)) for turn in turns)
+            return "\n\n".join(remove_invisible(show_turn_with_ids(debate, turn)) for turn in turns)
         own_readings = (row for row in named_debate.judgments if (row.seat, row.round) == (seat, number))
         if readings := sorted(own_readings, key=lambda row: row.slot_index):
             return "\n\n".join(

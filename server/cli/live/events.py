@@ -51,7 +51,7 @@ from server.debate.state.debate import Debate, name_judge
 from server.debate.state.seats import find_officers
 from server.debate.views import markdown
 from server.debate.views.advice import describe_advice, is_answer_of
-from server.debate.views.names import name_event, show_turn
+from server.debate.views.names import name_event, show_turn_with_ids
 from server.debate.views.progress import estimate_line
 from server.debate.views.provenance import describe_provenance
 from server.debate.views.rounds import describe_reading
@@ -80,7 +80,7 @@ def print_turn(out: Terminal, snapshot: DebateSnapshot, event: Spoke) -> None:
     stance = quote_words(snapshot.debate.debater(event.seat).stance)
     target = "" if event.act == "argument" else f", {event.act} to {event.to}"
     cut_note = " (cut at the length limit)" if event.cut else ""
-    text = show_turn(snapshot.debate, event)
+    text = show_turn_with_ids(snapshot.debate, event)
     print_section(out, f"{event.seat} ({stance}){target}{cut_note}", text, f"bold {colour}")
 
 

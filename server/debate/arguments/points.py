@@ -2,9 +2,10 @@
 
 Debaters number their points in prose, with [1], [2] and so on. The server gives each point its own id: who made it, in
 which round, and its place among that debater's points of the round ("K73 2.1" in prompts, "Ada 2.1" for people). So
-an id does not depend on the number that a debater wrote: gaps, repetitions and other scripts do no harm. A turn without
-numbers is one point; so are a message, and a text with numbered notes below it. Where an analyst read the round, such a
-turn has a point for each claim, from where the claim begins; the first point keeps its id.
+an id does not depend on the number that a debater wrote: gaps, repetitions and other scripts do no harm. What stands
+before the first number is an introduction, however long. A turn without numbers is one point; so are a message, and a
+text with numbered notes below it. Where an analyst read the round, such a turn has a point for each claim, from where
+the claim begins; the first point keeps its id.
 
 Ids follow from the record alone and are stored nowhere: they are the same in a fork, an import or a replay.
 """
@@ -51,9 +52,6 @@ LEAST_LISTED = 2
 
 MAX_PLACE = 10**9
 """Greater than any position in a turn."""
-
-MAX_PREFACE = 200
-"""Up to so many characters before the first mark are a preface, no point."""
 
 
 TurnKey = tuple[str, int, int]  # seat, round, slot index
@@ -196,10 +194,7 @@ def split_argument(text: str, words: tuple[str, ...], round_number: int) -> tupl
         spans.append(Span(start, mark.end() + len(body.rstrip()), parse_kind(mark)))
     if not spans:
         return "", (Span(0, len(text)),)
-    before = text[: marks[0].start()].rstrip()
-    if len(before) > MAX_PREFACE:
-        return "", (Span(0, len(before)), *spans)
-    return before, tuple(spans)
+    return text[: marks[0].start()].rstrip(), tuple(spans)
 
 
 def are_notes(text: str, marks: Sequence[re.Match[str]]) -> bool:

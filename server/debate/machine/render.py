@@ -16,6 +16,7 @@ is no closing mark that a text could forge. So is what seats have to follow, und
 from collections.abc import Iterator
 from typing import Any, assert_never
 
+from server.debate.arguments.sources import list_sources
 from server.debate.ballots.waves import is_private_ballot, name_wave
 from server.debate.facts.interventions import InstructionGiven, NoteAdded
 from server.debate.facts.quoting import quote_verbatim
@@ -26,6 +27,7 @@ from server.debate.machine.advice import build_advice_schema, render_advice, ren
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
 from server.debate.prompts.ballots import is_blind_call, list_ballot_lines, render_private_steps
+from server.debate.prompts.debaters import find_example, render_debater_steps, render_turn_grammar
 from server.debate.prompts.material import (
     find_answered_message,
     render_direct_messages,
@@ -42,7 +44,6 @@ from server.debate.prompts.tail import (
     hands_over,
     other_labels,
     render_handoff_problems,
-    render_question_line,
     says_position,
 )
 from server.debate.prompts.transcript import (
@@ -53,11 +54,13 @@ from server.debate.prompts.transcript import (
     render_transcript,
 )
 from server.debate.rules.calls import Call
-from server.debate.rules.schedule import may_send, slot_failures
+from server.debate.rules.schedule import slot_failures
 from server.debate.seats.registry import DUTIES, SEATS, find_duty, name_task
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
-from server.debate.state.seats import find_tools
+from server.debate.state.seats import find_tools, phase_seats
+
+TASK_HEADING = "# Your task"
 
 
 def render_parts(debate: Debate, call: Call) -> tuple[str, str]:
@@ -91,11 +94,7 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
         yield from render_answer_format(debate, call)
         return
     own, replaces = find_own_prompt(debate, call.seat)
-    if prompt := own or debate.setup.instructions or debate.seat_prompts.get(call.seat, ""):
-        yield wording.quote_instruction(prompt)
-    for given in debate.find_interventions(InstructionGiven):
-        if given.to in ("", call.seat) and given.round < call.round:
-            yield wording.quote_instruction(given.text)
+    yield from map(wording.quote_instruction, list_instructions(debate, call, own))
     if is_debater_call(debate, call):
         yield from render_debater_material(debate, call)
     else:
@@ -104,7 +103,19 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
         yield from render_research(debate, call)
         yield from render_readings(debate, call)
     yield from render_identity(debate, call) if replaces else render_steps(debate, call)
+    yield from render_grammar(debate, call)
     yield from render_answer_format(debate, call)
+
+
+def list_instructions(debate: Debate, call: Call, own: str) -> Iterator[str]:
+    """What people want this seat to follow. `own`: its own prompt."""
+    if prompt := own or debate.setup.instructions or debate.seat_prompts.get(call.seat, ""):
+        yield prompt
+    for given in debate.find_interventions(InstructionGiven):
+        if given.to in ("", call.seat) and given.round < call.round:
+            yield given.text
+    if debate.phase and debate.phase.instruction and call.seat in phase_seats(debate.setup, debate.phase):
+        yield debate.phase.instruction
 
 
 def render_readings(debate: Debate, call: Call) -> Iterator[str]:
@@ -114,17 +125,15 @@ def render_readings(debate: Debate, call: Call) -> Iterator[str]:
 
 
 def render_steps(debate: Debate, call: Call) -> Iterator[str]:
-    """Who the seat is and what it does now. The steps of a phase stand in its heading, which all seats share."""
+    """Who the seat is, and what it does now."""
     match call.task:
         case "argument" | "message" | "answer":
             yield from render_debater_steps(debate, call)
-        case "ballot" if is_debater_call(debate, call):
-            yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such. {wording.BALLOT_STEPS}"
         case "ballot":
-            record = f" {describe_record(debate)}" if debate.turns else ""
-            yield f"You are in the audience.{record} {wording.BALLOT_STEPS}"
+            yield f"{introduce_voter(debate, call)} {wording.BALLOT_STEPS}"
         case "judgment":
             yield f"You are a judge. {describe_record(debate)}"
+            yield wording.JUDGE_STEPS
         case "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
             yield from find_duty(call).render_steps(debate, call)
         case "measurement" | "advice" | "review" | "exchange" | "report" | "check":
@@ -133,33 +142,35 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
             assert_never(call.task)
 
 
-def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
-    yield from render_identity(debate, call)
-    if debate.debater(call.seat).stance.casefold() == "neutral":
-        yield wording.NEUTRAL_STEPS
-    yield from render_question_line(debate)
-    phase = debate.round_phase(call.round)
-    number = f"Talk round {debate.talk_round_count} of at most {debate.max_rounds}."
-    words = f"Numbered points in plain prose, at most {debate.setup.turn_words} words."
-    argument = "Speak." if phase.order == "handoff" else words
-    asked = {"argument": argument, "message": "Send your message.", "answer": "Answer."}
-    yield f"{number} {asked[call.task]}"
-    if call.task == "argument" and may_send(debate, call.seat):
-        others = other_labels(debate, call.seat)
-        yield wording.MESSAGE_STEPS.format(example=others[0], others=", ".join(others))
+def introduce_voter(debate: Debate, call: Call) -> str:
+    if is_debater_call(debate, call):
+        return wording.DEBATERS_VOTE.format(label=side_labels(debate)[call.seat])
+    if debate.turns:
+        return wording.AUDIENCE_AFTER.format(record=describe_record(debate))
+    return f"{wording.AUDIENCE} {wording.describe_before(has_documents=bool(debate.setup.documents))}"
+
+
+def render_grammar(debate: Debate, call: Call) -> Iterator[str]:
+    """How the server reads a turn, or what it wrote into what others read: whoever gave the seat its steps."""
+    if call.task == "argument":
+        yield from render_turn_grammar(debate, call)
+    elif debate.turns and list_sources(debate) and call.task not in ("message", "answer"):
+        yield wording.MARKS
 
 
 def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
     """The last words: the labels or positions to choose from, and the shape of the answer."""
     match call.task:
         case "ballot" | "judgment":
-            yield from render_question_line(debate)
             if not (is_debater_call(debate, call) or debate.setup.judges.anonymize):
                 yield format_legend(debate, call.reading)
-            is_ballot = call.task == "ballot"
-            yield from list_ballot_lines(debate, call) if is_ballot else position_lines(debate, call.reading)
-            wave = name_wave(debate, call.slot_index) if is_ballot else None
-            yield replies.json_instruction(call.task, debate.setup.labels, wave)
+            if call.task == "judgment":
+                yield from position_lines(debate, call.reading)
+                yield replies.json_instruction("judgment", debate.setup.labels)
+                return
+            yield from list_ballot_lines(debate, call)
+            wave, read = name_wave(debate, call.slot_index), find_example(debate, call)
+            yield replies.json_instruction("ballot", debate.setup.labels, wave, read)
         case "message":
             yield f"The others: {', '.join(other_labels(debate, call.seat))}."
             yield replies.json_instruction("message")
@@ -197,7 +208,7 @@ def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
 
 def render_rules(debate: Debate) -> str:
     """What every prompt of a debate begins with."""
-    return render_advice_rules(debate) if debate.setup.answering else wording.COMMON_RULES[debate.setup.brief]
+    return render_advice_rules(debate) if debate.setup.answering else wording.COMMON_RULES
 
 
 def offers_handoff(debate: Debate, call: Call) -> bool:
@@ -207,10 +218,12 @@ def offers_handoff(debate: Debate, call: Call) -> bool:
 
 def render(debate: Debate, call: Call) -> Prompt:
     schema, is_ours = build_response_schema(debate, call)
+    record, task = render_parts(debate, call)
+    heading = "" if call.task in ADVICE_TASKS else f"{TASK_HEADING}\n"
     return Prompt(
         messages=(
             Message("system", render_rules(debate)),
-            Message("user", "\n\n".join(render_parts(debate, call))),
+            Message("user", f"{record}\n\n{heading}{task}"),
         ),
         summary=build_prompt_summary(debate, call, name_task(call)),
         schema=schema,
@@ -228,7 +241,11 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
         case "judgment":
             schema = replies.judgment_schema(debate.setup.labels)
         case "ballot":
-            schema = replies.ballot_schema(debate.setup.labels, name_wave(debate, call.slot_index))
+            schema = replies.ballot_schema(
+                debate.setup.labels,
+                name_wave(debate, call.slot_index),
+                has_read=bool(find_example(debate, call)),
+            )
         case "message":
             schema = replies.direct_message_schema(other_labels(debate, call.seat))
         case "argument":

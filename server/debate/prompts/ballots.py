@@ -50,7 +50,8 @@ def render_private_steps(debate: Debate, call: Call) -> Iterator[str]:
     if debate.setup.instructions:
         yield wording.quote_instruction(debate.setup.instructions)
     if is_blind_call(call):
-        yield f"{wording.PRIVATE_BALLOT} {wording.BLIND_BALLOT} {wording.BALLOT_STEPS}"
+        before = wording.describe_before(has_documents=bool(debate.setup.documents))
+        yield f"{wording.PRIVATE_BALLOT} {before} {wording.BALLOT_STEPS}"
         return
     for given in debate.find_interventions(InstructionGiven):
         if not given.to and given.round < call.round:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from server.debate.facts.beliefs import BLIND_WAVES, Wave
+from server.debate.facts.beliefs import Wave
 from server.debate.prompts.tool_schemas import Function, build_function
 
 MAX_CITED = 12
@@ -41,12 +41,17 @@ MOVED_BY = ', "moved_by": "the id of the point that moved you most, such as {exa
 ROUND_FIELDS = ', "new_point": "text or null", "open_point": "text or null"'
 
 
-def json_instruction(task: JsonTask, labels: Sequence[str] = (), wave: Wave | None = None) -> str:
-    """The sentence that asks for JSON. `labels`: the positions to weigh, where there are any. `wave`: of a ballot."""
+def json_instruction(
+    task: JsonTask, labels: Sequence[str] = (), wave: Wave | None = None, example: str = ""
+) -> str:
+    """The sentence that asks for JSON. `labels`: the positions to weigh, where there are any. `wave`: of a ballot.
+
+    `example`: the id of a point that its voter has read, or "".
+    """
     template = RESPONSE_TEMPLATES[task]
     if labels:
         beliefs = ", ".join(f'"{label}": percent' for label in labels)
-        more = "" if wave in BLIND_WAVES else MOVED_BY.format(example=f"{labels[0]} 1.1")
+        more = MOVED_BY.format(example=example) if example else ""
         more += ROUND_FIELDS if wave == "round" else ""
         template = template.format(beliefs=beliefs, more=more)
     return ask_for_json(template)
@@ -95,13 +100,14 @@ def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
     )
 
 
-def ballot_schema(labels: Sequence[str], wave: Wave) -> dict[str, Any]:
+def ballot_schema(labels: Sequence[str], wave: Wave, *, has_read: bool) -> dict[str, Any]:
+    """`has_read`: whether its voter has read points that can move it."""
     fields = {
         "position": text_schema(400),
         "beliefs": beliefs_schema(labels),
         "would_check": text_schema(300),
     }
-    if wave not in BLIND_WAVES:
+    if has_read:
         fields["moved_by"] = nullable_schema(text_schema(60))
     if wave == "round":
         fields |= dict.fromkeys(("new_point", "open_point"), nullable_schema(text_schema(300)))

@@ -1,7 +1,6 @@
 """The essentials of a prompt, for a model too small to use the whole."""
 
 from collections.abc import Mapping
-from itertools import chain
 
 from server.debate.answer.count import count_panel
 from server.debate.answer.debates import build_panel
@@ -14,11 +13,10 @@ from server.debate.prompts.ballots import is_blind_call
 from server.debate.prompts.material import find_answered_message
 from server.debate.prompts.prompt import PromptSummary
 from server.debate.prompts.tail import hands_over, other_labels, says_position
-from server.debate.prompts.transcript import is_debater_call
+from server.debate.prompts.transcript import find_other_argument
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import order_sides, side_labels, turn_text
-from server.debate.state.seats import hides
 
 
 def build_prompt_summary(debate: Debate, call: Call, task: str) -> PromptSummary:
@@ -78,22 +76,8 @@ def list_first_points(debate: Debate, labels: Mapping[str, str]) -> tuple[str, .
 
 def find_opponent_text(debate: Debate, call: Call) -> str:
     """The message to answer, or the last argument of another seat that this seat may see; "" if none."""
-    is_debater = is_debater_call(debate, call)
     if call.task == "answer":
         message = find_answered_message(debate, call)
         return message.text if debate.is_active(message) else ""
-    if is_blind_call(call):
-        return ""
-    hidden = debate.setup.hidden_from_seats if is_debater else ()
-    hides_round = is_debater and debate.round_phase(call.round).order == "together"
-    numbers = range(call.round - hides_round, 0, -1)
-    turns = chain.from_iterable(reversed(debate.transcript_turns(number)) for number in numbers)
-    texts = (
-        turn.text
-        for turn in turns
-        if turn.seat != call.seat
-        and turn.act == "argument"
-        and debate.is_active(turn)
-        and not hides(debate.setup, hidden, turn.seat)
-    )
-    return turn_text(debate, next(texts, ""), call.reading)
+    turn = None if is_blind_call(call) else find_other_argument(debate, call)
+    return turn_text(debate, turn.text if turn else "", call.reading)

@@ -1,15 +1,12 @@
-"""Pieces of the last part of a prompt that several seats share: the question, legends, choices of the next speaker."""
+"""Pieces of the last part of a prompt that several seats share: legends, choices of the next speaker."""
 
 from collections.abc import Iterator
 
-from server.debate.facts.text import clean_line, shorten
+from server.debate.facts.text import clean_line
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import order_sides, side_labels
 from server.debate.state.seats import find_seat_prompt
-
-MAX_RESTATED_LENGTH = 400
-"""Characters of the question that the last words repeat."""
 
 
 def find_own_prompt(debate: Debate, seat: str) -> tuple[str, bool]:
@@ -18,10 +15,6 @@ def find_own_prompt(debate: Debate, seat: str) -> tuple[str, bool]:
     if seat in debate.setup.prompt_functions:
         prompt = debate.seat_prompts.get(seat, "")
     return prompt, replaces and bool(prompt)
-
-
-def render_question_line(debate: Debate) -> Iterator[str]:
-    yield f'The question: "{shorten(clean_line(debate.setup.question), MAX_RESTATED_LENGTH)}"'
 
 
 def render_handoff_problems(debate: Debate, call: Call) -> Iterator[str]:

@@ -23,7 +23,7 @@ from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import MODERATOR, Debater
 from server.debate.facts.text import clean_line, shorten
 from server.debate.prompts.earlier import reads_earlier, render_earlier
-from server.debate.prompts.wording import phase_instruction
+from server.debate.prompts.wording import describe_phase
 from server.debate.rules.calls import Call
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, TranscriptEvent
@@ -120,7 +120,7 @@ def render_transcript(debate: Debate, call: Call) -> list[str]:
     if not debate.rounds:
         return []
     past = find_finished(debate, call)
-    return [*filter(None, [past.text]), render_round(debate, debate.round, call)]
+    return [*filter(None, [past.text, render_round(debate, debate.round, call)])]
 
 
 def find_finished(debate: Debate, call: Call) -> Finished:
@@ -150,8 +150,6 @@ def find_finished(debate: Debate, call: Call) -> Finished:
 
 def render_round(debate: Debate, round_number: int, call: Call) -> str:
     entered, phase = debate.rounds[round_number - 1], debate.round_phase(round_number)
-    is_new = round_number == 1 or debate.rounds[round_number - 2].phase != entered.phase
-    heading = f"# Round {round_number}: {entered.phase}\n{phase_instruction(phase) if is_new else ''}"
     blocks = (
         render_block(debate, event, call.reading, is_late)
         for event, is_late in arrange_round(debate, round_number, call)
@@ -162,7 +160,13 @@ def render_round(debate: Debate, round_number: int, call: Call) -> str:
         for passage in debate.passages
         if passage.round == round_number and is_visible(debate, passage, call)
     ]
-    return "\n\n".join([heading.rstrip(), *filter(None, blocks), *passages])
+    said = [*filter(None, blocks), *passages]
+    if not (said or phase.is_talk):
+        return ""  # ballots and findings are read by nobody here
+    is_new = round_number == 1 or debate.rounds[round_number - 2].phase != entered.phase
+    heading = f"# Round {round_number}: {entered.phase.replace('_', ' ')}"
+    notes = describe_phase(phase) if is_new else ""
+    return "\n\n".join([f"{heading}\n{notes}".rstrip(), *said])
 
 
 def render_passage(debate: Debate, passage: PassageRead, reading: int) -> str:
@@ -212,6 +216,16 @@ def place_turns(
             above += turns
             yield event, is_note and any((t.seat, t.slot_index) not in recorded for t in above)
     yield from ((turn, False) for turn in chain.from_iterable(waiting))
+
+
+def find_other_argument(debate: Debate, call: Call) -> Spoke | None:
+    """The last argument of another seat that the prompt of this call shows."""
+    hides_round = is_debater_call(debate, call) and debate.round_phase(call.round).order == "together"
+    numbers = range(call.round - hides_round, 0, -1)
+    turns = chain.from_iterable(reversed(debate.transcript_turns(number)) for number in numbers)
+    others = (turn for turn in turns if turn.seat != call.seat and turn.act == "argument")
+    shown = (turn for turn in others if debate.is_active(turn) and is_visible(debate, turn, call))
+    return next(shown, None)
 
 
 def is_debater_call(debate: Debate, call: Call) -> bool:

@@ -15,7 +15,7 @@ from server.debate.state.seats import find_models
 
 CHARACTERS_PER_TOKEN = 4
 
-PROMPT_OVERHEAD_TOKENS = 700
+PROMPT_OVERHEAD_TOKENS = 400
 """Approximate size of the fixed parts of a prompt."""
 
 ANSWER_TOKENS = 600

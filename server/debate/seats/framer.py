@@ -8,7 +8,6 @@ from pydantic import BeforeValidator
 from server.debate.facts.events import PositionsFramed
 from server.debate.facts.text import collapse_whitespace
 from server.debate.prompts.response_schemas import enum_schema, object_schema, text_schema
-from server.debate.prompts.tail import render_question_line
 from server.debate.replies.extract import Reply, find_json, normalize_name
 from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
 from server.debate.rules.calls import Call
@@ -29,7 +28,7 @@ which, what, how, when, who, or a choice that the question names.
 - alternatives: the answers among which the question asks to choose, each copied from it. An empty list where it names \
 none.
 - yes_no has two positions: first the yes, then the no, each spelled out as what it recommends or holds, such as \
- "Ship on Friday" and "Do not ship on Friday".
+"Ship on Friday" and "Do not ship on Friday".
 - open has {most} positions: answers that somebody informed would give and act on, each of which excludes the others. \
 What the question or the documents name comes first, in their words. Never "for" and "against" here, nor "it depends".
 - Each position is one phrase of at most 20 words, without reasons.
@@ -56,8 +55,7 @@ class Framing(Duty):
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
         del call
         most = find_position_limit(debate)
-        yield STEPS.format(most=f"two to {most}" if most > SIDES else "two")
-        yield from render_question_line(debate)
+        yield STEPS.format(most=f"{SIDES} to {most}" if most > SIDES else SIDES)
 
     def build_schema(self, debate: Debate) -> dict[str, Any]:
         positions = {

@@ -23,13 +23,13 @@ from server.debate.seats.duty import Duty
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 
-OPENING_STEPS = (
-    "You are the moderator and open this round. Choose who speaks in it, by label, in order; a label may come twice. "
-    "A briefing gives all speakers the same facts{tools}. A new angle asks for at most three points that are attacked "
-    "and that the outcome depends on. Either may be null. No praise, no summary.{first} Set done if this is to be the "
-    "last round."
-)
-FIRST_ROUND_INSTRUCTION = " This is the first round of talk: let everybody speak."
+OPENING_STEPS = """\
+You are the moderator and open this round.{first} No praise, no summary.
+- briefing: facts that all speakers need{tools}, or null.
+- new_angle: at most three points, by id, that are attacked and that the outcome depends on, or null.
+- next_speakers: who speaks in this round, by label, in order; a label may come twice.
+- done: true if this is to be the last round."""
+FIRST_ROUND_INSTRUCTION = " It is the first round of talk: let everybody speak."
 
 BLOCK_STEPS = (
     "The phases around this round are held again until you say that it is enough, by {word}; the talk goes on as "
@@ -37,9 +37,9 @@ BLOCK_STEPS = (
 )
 
 CLOSING_STEPS = (
-    "You are the moderator and close this round. Say what is agreed, what is disputed, and whether the question is "
-    "settled: only if the last words of every speaker agree, or no attack is left open. Name a minority with its "
-    "reason. If it is settled, decide it."
+    "You are the moderator and close this round. Say what is agreed and what is disputed, by the ids of points, and "
+    "whether the question is settled: only if the last words of every speaker agree, or no attack is left open. Name a "
+    "minority with its reason. If the question is settled, decide it."
 )
 LAST_ROUND_INSTRUCTION = (
     "This was the last round: if it is not settled, say in decision what you would do as things stand."

@@ -11,7 +11,6 @@ from server.debate.facts.answers import Digested, Extent
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.text import clean_line, collapse_whitespace
 from server.debate.prompts.response_schemas import object_schema, text_schema
-from server.debate.prompts.tail import render_question_line
 from server.debate.replies.extract import Reply, find_json, normalize_keys
 from server.debate.rules.calls import Call
 from server.debate.seats.duty import Duty
@@ -33,7 +32,7 @@ class Digest(Duty):
     template = '{"summary": "what the section holds", "quotes": ["copied exactly", …]}'
 
     def render_material(self, debate: Debate, call: Call) -> str:
-        """The section to digest."""
+        """The question, and the section to digest."""
         reader = debate.setup.reader
         assert reader is not None
         section = reader.sections[call.slot_index]
@@ -41,13 +40,13 @@ class Digest(Duty):
         place = describe_section(document.text, section.start, section.end)
         title = quote_verbatim(clean_line(document.title))
         text = quote_verbatim(document.text[section.start : section.end])
-        return f"# A section of a document: {place}\n{title}\n>\n{text}"
+        question = f"# Question\n{quote_verbatim(debate.setup.question)}"
+        return f"{question}\n\n# A section of a document: {place}\n{title}\n>\n{text}"
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
         del call
         reader = debate.setup.reader
         yield STEPS.format(words=reader.words if reader else 0)
-        yield from render_question_line(debate)
 
     def build_schema(self, debate: Debate) -> dict[str, Any]:
         del debate

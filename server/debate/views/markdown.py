@@ -6,7 +6,6 @@ from itertools import chain
 from typing import assert_never
 
 from server.debate.answer.lines import Finding, format_lines
-from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.hollow import SignalRow
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.facts.advice import AdviceEvent
@@ -24,7 +23,7 @@ from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import once
 from server.debate.views.advice import describe_advice, is_answer_of
 from server.debate.views.findings import visible_judgments
-from server.debate.views.names import find_recorded_turn, name_debate, show_turn
+from server.debate.views.names import find_recorded_turn, list_shown_points, name_debate, show_turn
 from server.debate.views.state import (
     framing_line,
     known_debaters,
@@ -197,12 +196,8 @@ def turn_block(debate: Debate, turn: Spoke) -> str:
 
 def point_blocks(debate: Debate, turn: Spoke) -> list[str]:
     """The points of a turn, each under its id."""
-    parts = split_turn(debate, turn)
-    blocks = [quote(show_turn(debate, turn, 0, len(parts.before)))] if parts.before else []
-    for point in parts.points:
-        text = show_turn(debate, turn, point.span.start, point.span.end)
-        blocks.append(f"[{format_id(point.id, turn.seat)}]\n{quote(text)}")
-    return blocks
+    parts = list_shown_points(debate, turn)
+    return [f"[{name}]\n{quote(text)}" if name else quote(text) for name, text in parts]
 
 
 def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEvent]) -> list[str]:

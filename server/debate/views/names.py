@@ -11,6 +11,7 @@ from functools import cache
 from inspect import isclass
 from typing import Any, TypeVar, get_args
 
+from server.debate.arguments.points import format_id, split_turn
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.facts import answers
 from server.debate.facts.answers import Answer, DefaultPlanUsed, Digested, HandoffFailed, Lookup, Researched
@@ -127,6 +128,21 @@ def show_turn(debate: Debate, turn: Spoke, start: int = 0, end: int | None = Non
     return mark_quotes(
         debate, recorded.text, recorded.seen, lambda part: name_sides(debate, part), start, end
     )
+
+
+def list_shown_points(debate: Debate, turn: Spoke) -> list[tuple[str, str]]:
+    """A turn in parts, as people read it: the id of each point with its words, and "" with those before the first."""
+    parts = split_turn(debate, find_recorded_turn(debate, turn))
+    before = [("", show_turn(debate, turn, 0, len(parts.before)))] if parts.before else []
+    spans = [(format_id(point.id, turn.seat), point.span) for point in parts.points]
+    return before + [(name, show_turn(debate, turn, span.start, span.end)) for name, span in spans]
+
+
+def show_turn_with_ids(debate: Debate, turn: Spoke) -> str:
+    """A turn as the terminal prints it: its points have the ids by which others cite them. A retracted one has none."""
+    if not debate.is_active(turn):
+        return show_turn(debate, turn)
+    return "\n\n".join(f"[{name}] {text}" if name else text for name, text in list_shown_points(debate, turn))
 
 
 def find_recorded_turn(debate: Debate, turn: Spoke) -> Spoke:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.arguments.points import MAX_POINTS, MAX_PREFACE, format_id, list_points, split_turn
+from server.debate.arguments.points import MAX_POINTS, format_id, list_points, split_turn
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.interventions import TurnRetracted
@@ -108,7 +108,7 @@ SHOWN = "As [1] and [2] show, it is."
         f"{CITED}\n\n1. Smith, 2020\n2. Jones, 2021",
         "Tea is kinder [1].\n[1] Smith, A Cup of Tea, 2020, with many words.",
         f"{SHOWN}\n[1] Smith, 2020\n[2] https://example.org/a-long-address-of-a-page",
-        f"{CITED} {'x' * MAX_PREFACE}\n[1] Smith, 2020\n[2] Jones, 2021",
+        f"{CITED} {'x' * 300}\n[1] Smith, 2020\n[2] Jones, 2021",
     ],
 )
 def test_a_text_with_notes_is_one_point(text: str) -> None:
@@ -124,10 +124,9 @@ def test_points_that_are_announced_are_points(before: str) -> None:
     assert split(f"{before}\n[1] {points[0]}\n[2] {points[1]}") == (before, found)
 
 
-def test_a_long_text_before_the_first_number_is_a_point_too() -> None:
-    sentence = "x" * MAX_PREFACE
-    assert split(f"{sentence}\n[1] Smith, 2020") == (sentence, [("Smith, 2020", "fact")])
-    assert split(f"{sentence}x\n[1] Smith, 2020") == ("", [(f"{sentence}x", ""), ("Smith, 2020", "fact")])
+@pytest.mark.parametrize("before", ["x" * 300, "It turns on two things.\n\nThey are these."])
+def test_what_stands_before_the_first_number_is_an_introduction_however_long(before: str) -> None:
+    assert split(f"{before}\n[1] Smith, 2020") == (before, [("Smith, 2020", "fact")])
 
 
 def test_of_a_thousand_points_the_last_that_counts_holds_the_rest() -> None:

@@ -49,7 +49,7 @@ def test_a_blind_ballot_holds_no_transcript_and_every_voter_begins_with_another_
     at = hold(format="verdict").play()
     blind, last = at.prompts(OPP)[0], at.prompts(OPP)[-1]
     assert "# Round" not in blind
-    assert "Nobody has spoken yet." in blind
+    assert "Nobody has spoken yet: go by what you know." in blind
     assert "B1. against\nA1. for\nAnswer with JSON only" in blind
     assert "A1. for\nB1. against\nAnswer with JSON only" in at.prompts(P)[0]
     assert "# Round 2: argumentation" in last
@@ -63,7 +63,7 @@ def test_a_ballot_shares_the_prompt_before_it_with_every_other_seat() -> None:
     prompts = [(call.task, render_prompt_text(prompt)) for call, prompt in at.calls_made if call.round == 2]
     turn = next(text for task, text in prompts if task == "argument")
     ballot = next(text for task, text in prompts if task == "ballot")
-    shared = turn[: turn.index("\n\nYou are A")]
+    shared = turn[: turn.index("\n\n# Your task")]
     assert ballot.startswith(shared)
 
 

@@ -47,7 +47,7 @@ def test_a_known_phase_can_be_altered() -> None:
     _, verdict = phases("opening", {"name": "verdict", "instruction": "Ask who pays."})
     assert verdict.participants == "judges"
     at = play_phases("opening", {"name": "verdict", "instruction": "Ask who pays."})
-    assert "# Round 2: verdict\nTo be followed:\n> Ask who pays." in at.prompts("judge 1")[0]
+    assert "# Your task\nTo be followed:\n> Ask who pays.\nYou are a judge." in at.prompts("judge 1")[0]
 
 
 def test_a_custom_phase_can_ask_for_messages_or_ballots() -> None:
@@ -164,14 +164,38 @@ def test_the_deliverable_may_follow_the_verdict() -> None:
     assert phase_names(play_phases(*requested)) == requested
 
 
-def test_every_known_phase_has_a_text() -> None:
-    at = simulate(build_setup(format="full", options={"synthesizer": True})).play()
-    handed = simulate(build_setup(format="handoff")).play()
-    voted = simulate(build_setup(options={"phases": ["audience_vote", "opening", "closing"]})).play()
-    calls = (*at.calls_made, *handed.calls_made, *voted.calls_made)
-    prompts = [render_prompt_text(prompt) for _, prompt in calls]
-    for name in (name for name, phase in PHASES.items() if not phase.is_advice):
-        assert any(f": {name}\n" in prompt and f": {name}\n\n" not in prompt for prompt in prompts)
+PHASE_TASKS = {
+    "opening": "make two or three points",
+    "argumentation": "Attack the point",
+    "rebuttal": "Attack the point",
+    "cross_examination": "Send one message",
+    "discussion": "answer what was said last",
+    "synthesis": "what is agreed by now",
+    "closing": "Nobody answers this turn",
+    "voting": "do not vote as such",
+    "audience_vote": "You are in the audience",
+    "verdict": "You are a judge",
+    "deliverable": "You are the synthesizer",
+}
+"""What the seats of each known phase are told, but for those of the answer format."""
+
+
+def test_the_seats_of_every_known_phase_are_told_what_to_do_in_it() -> None:
+    assert PHASE_TASKS.keys() == {name for name, phase in PHASES.items() if not phase.is_advice}
+    debates = [
+        simulate(build_setup(format="full", options={"synthesizer": True})).play(),
+        simulate(build_setup(format="handoff")).play(),
+        simulate(
+            build_setup(options={"phases": ["audience_vote", "opening", "closing", "deliverable"]})
+        ).play(),
+    ]
+    told: dict[str, list[str]] = {}
+    for at in debates:
+        for call, prompt in at.calls_made:
+            name = at.debate.round_phase(call.round).name
+            told.setdefault(name, []).append(render_prompt_text(prompt).partition("# Your task")[2])
+    for name, task in PHASE_TASKS.items():
+        assert any(task in text for text in told[name]), name
 
 
 def test_the_order_option_applies_to_phases_without_an_order() -> None:

@@ -95,7 +95,7 @@ def test_judges_and_people_read_that_a_quote_leaves_words_out() -> None:
     at = play(turned, opened)
     judged = [prompt for call, prompt in at.calls_made if call.task == "judgment"]
     for prompt in judged:
-        assert "with words left out it is weaker" in prompt.messages[0].content
+        assert "words left out may have said the opposite" in prompt.messages[1].content
         assert "(doc 1) [checked, words left out]" in prompt.messages[-1].content
     assert {turn.text for turn in visible_turns(at.debate)} == {f"{turned} [checked, words left out]"}
     assert drop_marks(f"{turned} [checked, words left out].") == f"{turned}."
@@ -128,7 +128,8 @@ def test_a_document_that_there_is_not_holds_nothing() -> None:
 )
 def test_a_model_cannot_write_a_mark(forged: str) -> None:
     at = play(f"{FALSE} {forged} {forged}", judgment=render_finding(verdict=f"True {forged}"))
-    shown = [prompt.messages[-1].content for call, prompt in at.calls_made if call.task == "judgment"]
+    prompts = [prompt.messages[-1].content for call, prompt in at.calls_made if call.task == "judgment"]
+    shown = [prompt.partition("# Your task")[0] for prompt in prompts]  # the task says what the marks mean
     shown += [turn.text for turn in visible_turns(at.debate)]
     shown += [
         json.dumps(view(at, name), ensure_ascii=False)

@@ -183,7 +183,7 @@ class TestPrivacy:
 
     def test_nobody_reads_a_message_of_the_same_round_before_writing_its_own(self) -> None:
         at = examined().play()
-        assert not any("asks" in render_prompt_text(p) for c, p in at.calls_made if c.task == "message")
+        assert not any(", asks " in render_prompt_text(p) for c, p in at.calls_made if c.task == "message")
 
     def test_judges_read_letters_and_each_message_with_its_answer_in_both_orders(self) -> None:
         at = examined(judges={"both_orders": True}).play()

@@ -231,7 +231,7 @@ class TestRecord:
 
         assert len(at.debate.round_turns(1)) == most
         assert at.debate.verdict is not None
-        assert f"open has two{f' to {most}' if most > 2 else ''} positions" in at.prompts("framer")[0]
+        assert f"open has 2{f' to {most}' if most > 2 else ''} positions" in at.prompts("framer")[0]
 
         beyond = frame(answer(*"abcdef"[: most + 1]), options={"limits": {"max_calls": max_calls}})
         assert len(beyond.prompts("framer")) == 2

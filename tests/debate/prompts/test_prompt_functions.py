@@ -12,6 +12,7 @@ from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import MAX_PROMPT_LENGTH
 from server.debate.machine.render import render
 from server.debate.machine.transitions import replay
+from server.debate.prompts.wording import CANDOUR, POINTS
 from server.debate.rules.caller_code import PromptFunction
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict
@@ -73,10 +74,11 @@ def test_a_seats_own_function_stands_in_place_of_instructions_and_may_replace_it
 
     first, _ = at.prompts("Ada")
     assert first.endswith(
-        "\n\nTo be followed:\n> Ada in round 1, after 0 turns.\nYou are A1. Your position: yes"
+        "\n\n# Your task\nTo be followed:\n> Ada in round 1, after 0 turns.\nYou are A1. Your position: yes\n"
+        f"{POINTS}"
     )
     assert "Be kind." not in first
-    assert "Talk round" not in first
+    assert CANDOUR not in first
     assert "Be kind.\nYou are B1. Your position: no" in at.prompts("Bob")[0]
 
 

@@ -60,11 +60,11 @@ HOSTILE = st.lists(
 
 
 def skeleton(debate: Debate, call: Call) -> list[str]:
-    """The lines of a prompt that are ours: those which are no quotation, nor repeat the question in one line."""
+    """The lines of a prompt that are ours: those which are no quotation."""
     return [
         line
         for line in render_prompt_text(render(debate, call)).splitlines()
-        if line != ">" and not line.startswith(("> ", 'The question: "'))
+        if line != ">" and not line.startswith("> ")
     ]
 
 

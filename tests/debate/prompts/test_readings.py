@@ -53,9 +53,9 @@ def test_judges_are_told_what_is_true_of_the_record_they_read() -> None:
     assert "No turn is left out." in reading
 
     first, last = simulate(build_setup(format="oxford")).play().prompts("voter 1")
-    assert "You are in the audience. Say in percent how likely" in first
+    assert "You are in the audience. Nobody has spoken yet: go by what you know. Say in percent" in first
     assert "You are in the audience. The turns of rounds 2 and 3 were written without seeing" in last
-    assert "Left out: the ballots of round 1. Say in percent how likely" in last
+    assert "Left out: the ballots of round 1. Go by what supports each position. Say in" in last
 
     at = simulate(build_setup(format="verdict")).play(lambda debate: len(debate.turns) == 3)
     at.intervene("conclude")

@@ -5,6 +5,7 @@ import pytest
 from server.debate.facts.answers import Lookup, Researched
 from server.debate.facts.events import Paused, Resumed
 from server.debate.machine.render import render
+from server.debate.prompts.wording import BRIEFS, CANDOUR, CASE_STEPS, LENGTH, POINTS, QUOTES
 from server.debate.rules.calls import Call
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import sum_usage
@@ -53,8 +54,8 @@ def test_after_a_lookup_the_seat_is_called_again_with_the_results() -> None:
         "web/fetch {}\n> It failed: no answer in 10 s\n"
         '(doc 2) web/fetch {"u": 1}\n> Long\n> [cut here]\n'
         "You are A1. Your position: for\n"
-        'The question: "Should a small team write its own scheduler?"\n'
-        "Talk round 1 of at most 2. Numbered points in plain prose, at most 180 words."
+        f"{BRIEFS['advocate']}\n{CASE_STEPS}\n"
+        f"{CANDOUR} {LENGTH.format(words=180)} After this, at most 1 round of talk.\n{POINTS}\n{QUOTES}"
     )
     assert "looked up" not in prompt_text(at, other).rpartition("\n\n")[2]
 
