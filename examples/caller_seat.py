@@ -32,7 +32,8 @@ async def main(client: Client) -> None:
     while step["status"] in ("running", "waiting"):
         if step["status"] == "waiting":
             turn = step["awaited"][0]
-            print(f"--- {turn['speaker']} is told:\n{turn['prompt'][-300:]}\n")
+            _, _, task = turn["prompt"].rpartition("# Your turn\n")
+            print(f"--- {turn['speaker']} is told:\n{task}\n")
             step = await call(
                 client, "submit_turn", debate_id=debate_id, speaker=turn["speaker"], text=next(said)
             )

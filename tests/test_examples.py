@@ -31,9 +31,9 @@ PRINTED: dict[str, list[str]] = {
         "leaning: ",
     ],
     "unattended": [
-        "Estimate: 15 calls",
+        "Estimate: 16 calls",
         "It may take 10 calls.",
-        "concluded after 9 calls: budget: 7 of 10 calls spent",
+        "concluded after 10 calls: budget: 8 of 10 calls spent",
         "they share round 1.",
     ],
     "breakpoint": [

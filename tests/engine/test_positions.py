@@ -49,8 +49,9 @@ async def test_a_process_that_ends_during_the_call_repeats_that_call_alone(datab
         snapshot = await manager.step(snapshot.id, wait=5)
 
     assert len(find_prompts(model, "framing")) == 1
-    assert [entry.event.kind for entry in snapshot.entries[:3]] == [
+    assert [entry.event.kind for entry in snapshot.entries[:4]] == [
         "opened",
+        "answered_blind",
         "positions_framed",
         "phase_entered",
     ]

@@ -21,6 +21,7 @@ from server.debate.facts.answers import (
 from server.debate.facts.beliefs import Agreed, Citation, Share, Weight, build_shares
 from server.debate.facts.causes import EndCause
 from server.debate.facts.events import (
+    AnsweredBlind,
     Balloted,
     BlockEnded,
     Concluded,
@@ -168,6 +169,13 @@ def slot_events(opened: Opened, build: Build) -> list[st.SearchStrategy[Event]]:
     return [
         build(RoundOpened, seat=officer, slot_index=st.just(0)),
         build(RoundClosed, seat=officer, slot_index=st.just(1)),
+        build(
+            AnsweredBlind,
+            seat=st.just("framer"),
+            slot_index=st.integers(0, 2),
+            round=st.integers(0, 1),
+            text=st.just("An answer."),
+        ),
         build(
             PositionsFramed,
             seat=st.just("framer"),

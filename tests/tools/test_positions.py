@@ -65,7 +65,7 @@ async def test_they_are_shown_before_the_first_turn_and_then_debated(open_modern
         assert line in transcript
     assert {turn["stance"] for turn in step["turns"]} == {*DATABASES}
     assert state["framing"] == data["framing"]
-    assert state["usage"]["calls"] == 1 + 3 + 3  # with the framer's, and a ballot of each
+    assert state["usage"]["calls"] == 2 + 3 + 3  # with those before the positions, and a ballot of each
     assert len(find_prompts(model, "framing")) == 1
 
 
@@ -150,7 +150,7 @@ async def test_a_person_who_declines_them_pays_for_no_debate(open_client: Any) -
         declined = await call(client, "start_debate", **ASKED, run=True)
         repeated = await call(client, "start_debate", **ASKED, run=True)
         later = await call(client, "get_verdict", debate_id=declined["debate_id"])
-        assert len(model.requests) == 1  # for the positions
+        assert len(model.requests) == 2  # for the positions
         await call(client, "step_round", debate_id=declined["debate_id"], wait_seconds=5)
 
     for result in (declined, repeated, later):

@@ -27,6 +27,7 @@ from server.debate.facts.causes import PROVIDER_CAUSES
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import (
+    AnsweredBlind,
     Balloted,
     BlockEnded,
     Concluded,
@@ -90,11 +91,13 @@ def print_advice(out: Terminal, debate: Debate, event: AdviceEvent) -> None:
         print_section(out, *describe_advice(debate, event, is_short=True))
 
 
-def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None:  # noqa: C901, PLR0912  (a case for each kind)
+def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915  (a case for each kind)
     """Print what an event says; nothing for events whose content is in the verdict."""
     match event := name_event(snapshot.debate, event):
         case Opened():
             print_setup(out, snapshot, event)
+        case AnsweredBlind():
+            print_section(out, f"Answer of {event.usage.model}, before positions are named", event.text)
         case PositionsFramed():
             print_positions(out, snapshot.debate.setup)
         case PhaseEntered():

@@ -51,7 +51,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import AdviceTask
 from server.debate.facts.setup.seats import FRAMER, MODERATOR, SYNTHESIZER, Debater
 
-OfficerTask = Literal["framing", "digest", "opening", "closing", "deliverable"]
+OfficerTask = Literal["blind_answer", "framing", "digest", "opening", "closing", "deliverable"]
 ReaderTask = Literal["reading", "measurement"]
 SpeakerTask = Literal["argument", "message", "answer", "ballot", "judgment"]
 Task = OfficerTask | ReaderTask | AdviceTask | SpeakerTask
@@ -81,6 +81,15 @@ class BlockEnded(Fact):
     round: int
     passes: int
     cause: EndCause
+
+
+class AnsweredBlind(Answer):
+    """What a model answered to the question before positions were made of such answers, without seeing another one."""
+
+    kind: Literal["answered_blind"] = "answered_blind"
+    seat: str = FRAMER
+    text: str
+    cut: bool = False  # the reply was longer than it may be, and was shortened
 
 
 class PositionsFramed(Answer):
@@ -256,9 +265,8 @@ class Ended(Fact):
 
 
 TalkEvent = RoundOpened | Spoke | Reading | RoundClosed
-AnswerEvent = (
-    PositionsFramed | Digested | TalkEvent | Balloted | Measured | Judged | Synthesized | AdviceEvent
-)
+FramingEvent = AnsweredBlind | PositionsFramed
+AnswerEvent = FramingEvent | Digested | TalkEvent | Balloted | Measured | Judged | Synthesized | AdviceEvent
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost

@@ -20,6 +20,7 @@ from server.debate.facts.answers import (
 )
 from server.debate.facts.errors import IllegalEvent, check, check_fits
 from server.debate.facts.events import (
+    AnsweredBlind,
     Balloted,
     Failed,
     Judged,
@@ -59,12 +60,15 @@ ADVICE_OF: dict[type[AdviceEvent], AdviceTask] = {
 """What each of these answers."""
 
 
-def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901, PLR0911  (a table of cases)
+def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
     match event:
         case Digested():
             check_fits(digests.find_digest_problem(debate.setup, event))
             check_open_slot(debate, event, "digest")
             return fill_slot(debate, event, digests=(*debate.digests, event))
+        case AnsweredBlind():
+            check_open_slot(debate, event, "blind_answer")
+            return fill_slot(debate, event, blind_answers=(*debate.blind_answers, event))
         case PositionsFramed():
             check_open_slot(debate, event, "framing")
             check_fits(framing.find_framing_problem(debate.setup, event))

@@ -259,7 +259,7 @@ def status(debate: Debate) -> Status:
     if debate.paused:
         return "paused"
     slots = () if find_quorum_shortfall(debate) else due_slots(debate)
-    is_waiting = slots and all(current_model(debate, slot.seat) in AWAITED for slot in slots)
+    is_waiting = slots and all((slot.model or current_model(debate, slot.seat)) in AWAITED for slot in slots)
     return "waiting" if is_waiting else "running"
 
 

@@ -134,7 +134,9 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
         case "judgment":
             yield f"You are a judge. {describe_record(debate)}"
             yield wording.JUDGE_STEPS
-        case "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
+            if (framing := debate.setup.framing) and framing.assumption:
+                yield wording.ASSUMED
+        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
             yield from find_duty(call).render_steps(debate, call)
         case "measurement" | "advice" | "review" | "exchange" | "report" | "check":
             raise AssertionError("texts are embedded as they are, and advisors have prompts of their own")
@@ -184,7 +186,7 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
                 yield replies.json_instruction("panel")
         case "answer" | "measurement" | "advice" | "review" | "exchange" | "report" | "check":
             return  # prose, no prompt at all, and in prompts of their own
-        case "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
+        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
             yield from find_duty(call).render_format(debate, call)
         case _:
             assert_never(call.task)
@@ -253,7 +255,7 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
                 schema = replies.handoff_schema(other_labels(debate, call.seat))
             elif says_position(debate, call):
                 schema = replies.panel_schema(debate.setup.labels)
-        case "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
+        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
             duty = find_duty(call)
             schema = duty.build_schema(debate)
             return schema, duty.is_strict or schema is None

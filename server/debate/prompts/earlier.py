@@ -12,14 +12,14 @@ from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.setup.seats import is_judge
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
-from server.debate.rules.calls import Call
+from server.debate.rules.calls import WITHOUT_POSITIONS, Call
 from server.debate.state.debate import Debate
 
 
 def reads_earlier(debate: Debate, call: Call) -> bool:
     """Whether a seat reads what was recalled: no judge, and nobody in a blind ballot."""
     memory = debate.setup.memory
-    is_apart = is_judge(call.seat) or is_blind_ballot(call.slot_index) or call.task == "framing"
+    is_apart = is_judge(call.seat) or is_blind_ballot(call.slot_index) or call.task in WITHOUT_POSITIONS
     return memory is not None and bool(memory.in_force) and not is_apart
 
 

@@ -60,6 +60,7 @@ def render_identity(debate: Debate, call: Call) -> Iterator[str]:
         case (
             "opening"
             | "closing"
+            | "blind_answer"
             | "framing"
             | "digest"
             | "reading"

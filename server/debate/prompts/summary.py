@@ -14,7 +14,7 @@ from server.debate.prompts.material import find_answered_message
 from server.debate.prompts.prompt import PromptSummary
 from server.debate.prompts.tail import hands_over, other_labels, says_position
 from server.debate.prompts.transcript import find_other_argument
-from server.debate.rules.calls import Call
+from server.debate.rules.calls import WITHOUT_POSITIONS, Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import order_sides, side_labels, turn_text
 
@@ -39,7 +39,7 @@ def build_prompt_summary(debate: Debate, call: Call, task: str) -> PromptSummary
         round=call.round,
         stance=debate.debater(call.seat).stance if call.seat in debate.names else "",
         opponent_text=find_opponent_text(debate, call),
-        positions=() if call.task in ("argument", "framing", "digest") else positions,
+        positions=() if call.task in ("argument", "digest", *WITHOUT_POSITIONS) else positions,
         points=list_first_points(debate, labels) if call.task == "judgment" else (),
         choices=choices,
     )

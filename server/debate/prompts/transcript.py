@@ -24,7 +24,7 @@ from server.debate.facts.setup.seats import MODERATOR, Debater
 from server.debate.facts.text import clean_line, shorten
 from server.debate.prompts.earlier import reads_earlier, render_earlier
 from server.debate.prompts.wording import describe_phase
-from server.debate.rules.calls import Call
+from server.debate.rules.calls import WITHOUT_POSITIONS, Call
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, TranscriptEvent
 from server.debate.state.labels import SECOND_READING, order_sides, side_labels, turn_text
@@ -45,7 +45,7 @@ def render_preamble(debate: Debate, call: Call) -> str:
 
     The last one is kept: documents may be long, and are searched for what cannot be seen.
     """
-    reader = (call.task == "framing", call.reading, len(debate.digests), reads_earlier(debate, call))
+    reader = (call.task in WITHOUT_POSITIONS, call.reading, len(debate.digests), reads_earlier(debate, call))
     known = debate.cache.get("preamble")
     if known is None or known[0] is not debate.setup or known[1] != reader:
         text = "\n\n".join(list_preamble(debate, call))
@@ -56,7 +56,7 @@ def render_preamble(debate: Debate, call: Call) -> str:
 def list_preamble(debate: Debate, call: Call) -> list[str]:
     parts = ["# Question\n" + quote_verbatim(debate.setup.question)]
     parts += [render_document(debate, source) for source in list_sources(debate) if source.document]
-    if call.task == "framing":
+    if call.task in WITHOUT_POSITIONS:
         return parts
     parts.append("# Positions\n" + quote_verbatim("\n".join(position_lines(debate, call.reading))))
     if (framing := debate.setup.framing) and framing.assumption:

@@ -85,6 +85,12 @@ fact would advise the same.
 - winner: the position that comes closest to your recommendation, however close the call: closeness is in the beliefs. \
 It is null only where your recommendation is none of the positions."""
 
+ASSUMED = (
+    'The person did not say what stands under "Taken for given". If your finding depends on it, begin the verdict and '
+    'the recommendation with "if".'
+)
+"""For who decides, so that no finding hides what it rests on."""
+
 BALLOT_STEPS = "Say in percent how likely each position is the right answer, and none of them; together 100."
 AUDIENCE = "You are in the audience."
 AUDIENCE_AFTER = "You are in the audience. {record} Go by what supports each position."

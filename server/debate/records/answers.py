@@ -21,6 +21,7 @@ from server.debate.facts.answers import (
 )
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import (
+    AnsweredBlind,
     Balloted,
     Event,
     Failed,
@@ -129,7 +130,7 @@ def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901, PLR
             require(event.summary, "there is no summary")
         case Synthesized():
             check_deliverable(debate, event)
-        case Remark():
+        case Remark() | AnsweredBlind():
             require(event.text, "there is no text")
         case Reading():
             fields = event.model_dump(exclude_defaults=True).keys() - Answer.model_fields.keys()

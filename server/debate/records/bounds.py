@@ -19,6 +19,7 @@ from server.debate.facts.answers import (
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import (
     JUDGE_ADVICE,
+    AnsweredBlind,
     Balloted,
     Concluded,
     Ended,
@@ -111,6 +112,7 @@ TEXT_LENGTHS: dict[type[Fact], Mapping[str, int]] = {
     Ended: {"detail": MAX_REASON_LENGTH},
     escalation.MirrorSkipped: {"reason": MAX_REASON_LENGTH},
     Digested: {"summary": 4_000},
+    AnsweredBlind: {"text": MAX_TURN_LENGTH},
     PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
     RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
     Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},

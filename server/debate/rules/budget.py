@@ -34,7 +34,7 @@ from server.debate.rules.schedule import (
 from server.debate.rules.windows import estimate_prompt
 from server.debate.state.debate import Debate, find_phase, replace
 from server.debate.state.memo import once
-from server.debate.state.seats import current_model, phase_seats
+from server.debate.state.seats import count_framing_calls, current_model, list_blind_models, phase_seats
 from server.debate.votes.rereading import ORDERS, list_first_readings
 from server.debate.votes.voters import verdict_source
 
@@ -260,7 +260,7 @@ def count_first_calls(debate: Debate, entry: PhaseEntered) -> int:
     """Number of model calls of the smallest debate: those before the first round, its turns, and its verdict."""
     phase = find_phase(debate.setup, entry.phase)
     turns = count_round_calls(debate, entry)
-    return debate.setup.needs_framing + turns + count_reserved_calls(debate, phase)
+    return count_framing_calls(debate.setup) + turns + count_reserved_calls(debate, phase)
 
 
 def pays_for_all(debate: Debate) -> bool:
@@ -400,7 +400,8 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False, fewest: b
     readings += count(*list_readers(setup))
     officer_answers = (openings + readings) * debate.max_rounds
     first_answers = count(
-        *[READER] * (len(setup.reader.sections) if setup.reader else 0), *[FRAMER] * bool(setup.framer)
+        *[READER] * (len(setup.reader.sections) if setup.reader else 0),
+        *[FRAMER] * (bool(setup.framer) + len(list_blind_models(setup))),
     )
     return (
         first_answers

@@ -9,6 +9,9 @@ from server.debate.state.debate import Debate
 from server.debate.state.memo import once
 from server.debate.state.seats import current_model
 
+WITHOUT_POSITIONS: tuple[Task, ...] = ("blind_answer", "framing")
+"""Tasks from before the positions are known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -59,7 +62,7 @@ def acceptable_slots(debate: Debate) -> tuple[Slot, ...]:
 
 
 def build_call(debate: Debate, slot: Slot) -> Call:
-    model = current_model(debate, slot.seat)
+    model = slot.model or current_model(debate, slot.seat)
     attempt = 1 + sum(f.model in ("", model) for f in slot_failures(debate, slot.key))
     place = (slot.seat, slot.index, debate.round)
     # Failures before a resumption and superseded votes count too: a repeated call gets another seed.

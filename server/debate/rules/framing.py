@@ -1,8 +1,8 @@
 """What a debate is about: the positions of a debate for which nobody named debaters.
 
-The seat `framer` is called before the first round. Its answer has the debaters and their labels, which take the
-place of those of the format. Where it gives no usable answer, the debate pauses: for and against are no positions on
-"which of three".
+Before the first round the models answer the question, each without seeing another answer. Then the seat `framer` makes
+positions of the answers. Its reply has the debaters and their labels, which take the place of those of the format.
+Where it gives no usable answer, the debate pauses: for and against are no positions on "which of three".
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ A round has slots, one for each answer. Slots form groups: the slots of a group 
 group starts when each slot of the previous one is answered or exhausted. Where somebody chooses the
 speakers, the slots follow from that choice, which is an event of the debate.
 
-    before       [the reader, for each section of a long document] [framer], before the first round
+    before       [the reader, for each section of a long document] [blind answers] [framer], before the first round
     together     [A B C]
     declared     [A] [B] [C]
     moderated    [moderator opens] [the speakers chosen, one after the other, repeats allowed]
@@ -42,6 +42,7 @@ from server.debate.ballots.waves import (
 from server.debate.facts.answers import MESSAGE_SLOT, Usage
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.events import NO_POSITION, Balloted, Failed, RoundOpened, Spoke, Task
+from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
     FRAMER,
@@ -53,7 +54,13 @@ from server.debate.facts.setup.seats import (
 )
 from server.debate.state.debate import Debate, RoundPlan, judge_seats
 from server.debate.state.memo import once
-from server.debate.state.seats import candidate_models, current_model, find_own_models, phase_seats
+from server.debate.state.seats import (
+    candidate_models,
+    current_model,
+    find_own_models,
+    list_blind_models,
+    phase_seats,
+)
 from server.debate.votes.panel import list_wanted_readings
 from server.debate.votes.rereading import list_first_readings
 from server.debate.votes.voters import verdict_source
@@ -73,6 +80,7 @@ class Slot:
     index: int  # a judge's reading, 1 or 2; for other seats the number of the answer, from 0
     task: Task
     message_author: str = ""  # the debater whose message it answers
+    model: str = ""  # that answers it, where it is not that of the seat
 
     @property
     def key(self) -> tuple[str, int]:
@@ -92,7 +100,8 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     if phase is None:
         sections = debate.setup.reader.sections if debate.setup.reader else ()
         digests = tuple(Slot(READER, index, "digest") for index in range(len(sections)))
-        return tuple(filter(None, (digests, (FRAMING_SLOT,) if debate.setup.needs_framing else ())))
+        framing = (list_blind_slots(debate.setup), (FRAMING_SLOT,)) if debate.setup.needs_framing else ()
+        return tuple(filter(None, (digests, *framing)))
     if phase.is_advice:
         return tuple(tuple(Slot(*slot) for slot in group) for group in list_advice_slots(debate, phase))
     blind = tuple(Slot(name, BLIND_BALLOT, "ballot") for name in list_blind_voters(debate))
@@ -100,6 +109,16 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     if blind and phase.order == "together" and not has_to_wait(debate):
         return ((*blind, *groups[0]), *groups[1:])
     return (blind, *groups) if blind else groups
+
+
+def list_blind_slots(setup: Opened) -> tuple[Slot, ...]:
+    """The answers of which positions are made: each of a model of its own, which nobody else stands in for."""
+    models = list_blind_models(setup)
+    return tuple(Slot(FRAMER, n, "blind_answer", model=model) for n, model in enumerate(models, start=1))
+
+
+def is_blind_answer(slot_key: tuple[str, int]) -> bool:
+    return slot_key[0] == FRAMER and slot_key != FRAMING_SLOT.key
 
 
 def has_to_wait(debate: Debate) -> bool:
@@ -318,7 +337,8 @@ def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
         return False
     if any(failure.cause == "late" for failure in failures):
         return True  # no other model has more time
-    if is_private_ballot(slot_key[1]) and failures[-1].cause in BAD_REPLY_CAUSES:
+    is_bad_ballot = is_private_ballot(slot_key[1]) and failures[-1].cause in BAD_REPLY_CAUSES
+    if is_bad_ballot or is_blind_answer(slot_key):
         # Whoever speaks well may go on speaking: no other model takes its seat.
         return has_final_failure(failures)
     seat, _ = slot_key

@@ -1,14 +1,19 @@
-"""The framer: where nobody named debaters, it says what a question is about, and which positions answer it."""
+"""The framer: where nobody named debaters, it says what a question is about, and which positions answer it.
+
+It makes positions of what models answered before, each without seeing the others: who is asked first what the positions
+are, finds those that anybody would name.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from server.debate.facts.events import PositionsFramed
+from server.debate.facts.events import AnsweredBlind, PositionsFramed
+from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.text import collapse_whitespace
 from server.debate.prompts.response_schemas import enum_schema, object_schema, text_schema
-from server.debate.replies.extract import Reply, find_json, normalize_name
+from server.debate.replies.extract import Reply, find_json, normalize_name, parse_text
 from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
 from server.debate.rules.calls import Call
 from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
@@ -18,22 +23,35 @@ from server.debate.state.labels import label_debaters
 
 MAX_POSITION_LENGTH = MAX_ASSUMPTION_LENGTH = 500
 
+BLIND_STEPS = (
+    "Answer the question yourself, in at most {words} words: what you would do or say, and the reason that decides it. "
+    "If the answer depends on something that is not told, say what you take to be the case."
+)
+BLIND_WORDS = 120
+ANSWERS_HEADING = "# Answers, each written without seeing another"
+
 QUESTION_KINDS = {"yesno": "yes_no", "binary": "yes_no", "open": "open", "": "open"}
 """Kinds of question by what models write for them, letters only."""
 
 STEPS = """\
-You are the framer. Nobody has spoken yet: say what this debate is about, without answering the question.
+You are the framer. Say what this debate is about, without answering the question.
 - kind "yes_no": whether to do one thing, or whether one thing is so; a motion is one too. "open": everything else: \
 which, what, how, when, who, or a choice that the question names.
 - alternatives: the answers among which the question asks to choose, each copied from it. An empty list where it names \
 none.
 - yes_no has two positions: first the yes, then the no, each spelled out as what it recommends or holds, such as \
 "Ship on Friday" and "Do not ship on Friday".
-- open has {most} positions: answers that somebody informed would give and act on, each of which excludes the others. \
-What the question or the documents name comes first, in their words. Never "for" and "against" here, nor "it depends".
+- open has {most} positions, each of which excludes the others: {source} What the question or the documents name comes \
+first, in their words. Never "for" and "against" here, nor "it depends".
 - Each position is one phrase of at most 20 words, without reasons.
-- assumption: in one sentence, what to take for given where the question leaves open what the answer depends on; else \
-an empty text."""
+- assumption: in one sentence, what to take for given where the question leaves open what the answer depends on\
+{assumed}; else an empty text."""
+FROM_ANSWERS = (
+    "what the answers advise, each once; if all advise the same, also the strongest that somebody informed would "
+    "advise instead."
+)
+FROM_KNOWLEDGE = "what somebody informed would advise and act on."
+ASSUMED_IN_ANSWERS = ", as the answers do"
 
 
 class FramedQuestion(LenientModel):
@@ -41,6 +59,24 @@ class FramedQuestion(LenientModel):
     alternatives: Annotated[list[OptionalText], BeforeValidator(lambda value: value or [])] = []
     positions: list[RequiredText]
     assumption: OptionalText = ""
+
+
+class BlindAnswer(Duty):
+    task = "blind_answer"
+    fact = AnsweredBlind
+    is_prose = True
+    template = ""
+
+    def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
+        del debate, call
+        yield BLIND_STEPS.format(words=BLIND_WORDS)
+
+    def build_schema(self, debate: Debate) -> None:
+        del debate
+
+    def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
+        del debate, call
+        return parse_text(text, reply)
 
 
 class Framing(Duty):
@@ -52,10 +88,20 @@ class Framing(Duty):
         '"assumption": "text"}'
     )
 
+    def render_material(self, debate: Debate, call: Call) -> str:
+        answers = [f"[{n}]\n{quote_verbatim(one.text)}" for n, one in enumerate(debate.blind_answers, 1)]
+        quoted = "\n".join([ANSWERS_HEADING, *answers]) if answers else ""
+        return "\n\n".join(filter(None, [super().render_material(debate, call), quoted]))
+
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
         del call
         most = find_position_limit(debate)
-        yield STEPS.format(most=f"{SIDES} to {most}" if most > SIDES else SIDES)
+        answers = debate.blind_answers
+        yield STEPS.format(
+            most=f"{SIDES} to {most}" if most > SIDES else SIDES,
+            source=FROM_ANSWERS if answers else FROM_KNOWLEDGE,
+            assumed=ASSUMED_IN_ANSWERS if answers else "",
+        )
 
     def build_schema(self, debate: Debate) -> dict[str, Any]:
         positions = {

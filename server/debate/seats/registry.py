@@ -11,7 +11,7 @@ from server.debate.facts.setup.seats import CHECKER, FRAMER, METER, READER, WRIT
 from server.debate.rules.calls import Call
 from server.debate.seats.analyst import Analyst, AnalystOptions
 from server.debate.seats.duty import Duty
-from server.debate.seats.framer import Framing
+from server.debate.seats.framer import BlindAnswer, Framing
 from server.debate.seats.moderator import Closing, Opening
 from server.debate.seats.observer import Observer, ObserverFindings, ObserverOptions
 from server.debate.seats.reader import Digest
@@ -23,6 +23,7 @@ SEATS: tuple[Seat[Any], ...] = (Referee(), Observer(), Analyst())
 """In the order in which people and other seats read them."""
 
 DUTIES: dict[OfficerTask, Duty] = {
+    "blind_answer": BlindAnswer(),
     "framing": Framing(),
     "digest": Digest(),
     "opening": Opening(),
@@ -60,7 +61,7 @@ def find_duty(call: Call) -> Duty:
     match call.task:
         case "reading":
             return find_seat(call)
-        case "framing" | "digest" | "opening" | "closing" | "deliverable" as task:
+        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "deliverable" as task:
             return DUTIES[task]
         case "argument" | "message" | "answer" | "ballot" | "judgment":
             raise AssertionError("debaters and judges are asked by the machine itself")

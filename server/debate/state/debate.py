@@ -28,6 +28,7 @@ from server.debate.facts.answers import (
 )
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, VotingRule
 from server.debate.facts.events import (
+    AnsweredBlind,
     AnswerEvent,
     Balloted,
     BlockEnded,
@@ -62,6 +63,7 @@ class Debate:
     opened: Opened  # the first fact: it never changes
     changed_setup: Opened | None = None  # what `transitions.change_setup` made of it since
     version: int = 1  # number of events
+    blind_answers: tuple[AnsweredBlind, ...] = ()
     framed: PositionsFramed | None = None
     digests: tuple[Digested, ...] = ()
     passages: tuple[PassageRead, ...] = ()
@@ -335,6 +337,7 @@ class Debate:
         single = (answer for answer in (self.framed, self.deliverable) if answer)
         return (
             *self.digests,
+            *self.blind_answers,
             *contributions,
             *self.readings,
             *self.measurements,

@@ -11,6 +11,7 @@ from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
     CHECKER,
     CLIENT,
+    EMBEDDED,
     FRAMER,
     METER,
     MODERATOR,
@@ -25,6 +26,9 @@ from server.debate.facts.setup.seats import (
 )
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
+
+MOST_BLIND_ANSWERS = 3
+"""Of as many models, before positions are made of them."""
 
 NOT_SHOWN = "it could not be used; why is hidden with the words of the seat"
 
@@ -96,6 +100,19 @@ def find_models(setup: Opened) -> tuple[str, ...]:
     """Every model that writes for a seat, or may, with the positions that are to be named."""
     later = setup.framer.models if setup.framer else ()
     return tuple(dict.fromkeys((*seat_models(setup).values(), *later)))
+
+
+def list_blind_models(setup: Opened) -> tuple[str, ...]:
+    """The models that answer the question by themselves before positions are made of their answers."""
+    if setup.framer is None:
+        return ()
+    models = [model for model in dict.fromkeys(setup.framer.models) if model not in (*WRITTEN, EMBEDDED)]
+    return tuple(models[:MOST_BLIND_ANSWERS]) or (setup.framer.model,)
+
+
+def count_framing_calls(setup: Opened) -> int:
+    """Number of model calls before the positions are known."""
+    return len(list_blind_models(setup)) + 1 if setup.needs_framing else 0
 
 
 @once

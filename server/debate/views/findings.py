@@ -23,6 +23,8 @@ from server.debate.votes.voting import SYNTHESIS
 MOST_CORRECTED, MOST_MISSED = 3, 2
 """Lines of each; the findings have all."""
 
+IF_ASSUMED = ", if what is assumed holds"
+
 
 def visible_judgments(debate: Debate) -> list[Judged]:
     """The judgments, first readings first, in an order that does not depend on arrival."""
@@ -63,8 +65,9 @@ def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
         because = first.verdict if first.recommendation else first.reasoning
     against = [one.text for one in findings if one.side not in ("", side)]
     framing = debate.setup.framing
+    assumed = framing.assumption if framing else ""
     return AnswerLines(
-        head=name_finding(debate, conclusion, supporters),
+        head=name_finding(debate, conclusion, supporters) + IF_ASSUMED * bool(assumed),
         recommendation=advice,
         value=find_position(debate, side, advice),
         because=because,
@@ -73,7 +76,7 @@ def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
         changes_if=choose_words(first, judged, "would_change"),
         next=choose_words(first, judged, "next"),
         against=against[0] if against and conclusion.outcome in ("decided", "leaning") else "",
-        assumed=framing.assumption if framing else "",
+        assumed=assumed,
         how_sure=describe_support(debate, conclusion, supporters, confidence),
         cost=describe_costs(debate)[0],
         written_by=supporters[0].name if supporters else "",

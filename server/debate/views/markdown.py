@@ -68,6 +68,10 @@ def render_transcript(
     if since_round <= 1:
         parts += [f"- **{d.name}**: {quote_heading(d.stance)}" for d in known_debaters(debate.setup)]
         parts += [f"\n{line}" for line in filter(None, [framing_line(debate.setup)])]
+        parts += [
+            f"\n### Answer of {answer.usage.model}, before positions were named\n\n{quote(answer.text)}"
+            for answer in debate.blind_answers
+        ]
         setup = debate.setup
         origin = origin_line(setup.mirror_of, setup.forked_from, setup.forked_at_round)
         parts.append(f"\nFormat {setup.format}, opened {entries[0].at}. {origin}".rstrip())

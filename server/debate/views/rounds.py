@@ -24,6 +24,7 @@ from server.debate.facts.setup.seats import (
 )
 from server.debate.machine.decide import is_round_over
 from server.debate.rules.calls import Call, pending_calls
+from server.debate.rules.schedule import is_blind_answer
 from server.debate.seats.registry import SEATS, find_seat, name_task
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
@@ -41,6 +42,7 @@ ANSWER_TASKS = {
     "exchanged": "exchange",
     "reported": "report",
     "checked": "check",
+    "answered_blind": "blind_answer",
     "positions_framed": "framing",
     "digested": "digest",
     "round_opened": "opening",
@@ -171,7 +173,8 @@ def build_task(
 
 def failed_task(debate: Debate, failure: Failed) -> str:
     if failure.seat in (FRAMER, READER):
-        return "framing" if failure.seat == FRAMER else "digest"
+        framing = "blind_answer" if is_blind_answer((failure.seat, failure.slot_index)) else "framing"
+        return framing if failure.seat == FRAMER else "digest"
     if failure.seat == MODERATOR:
         return "closing" if failure.slot_index else "opening"
     if is_private_ballot(failure.slot_index):

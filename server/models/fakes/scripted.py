@@ -140,6 +140,8 @@ def build_prose(request: Request, chars: int) -> str:
             quote = f'Asked: "{excerpt(opponent_text)}" ' if opponent_text else ""
             answer = f"I would change my mind if nothing came of {stance} where it was tried in earnest."
             return f"{quote}{answer} {_SENTENCES[turn % len(_SENTENCES)].format(stance=stance)}"
+        case "blind_answer":
+            return f"I would begin small with this, measure, and keep the way back open: {question}"
         case "audit" if not opponent_text:
             return "There is nothing to check yet: no claim was made in this round."
         case "audit":

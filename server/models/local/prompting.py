@@ -27,6 +27,7 @@ _JSON_TASKS: dict[str, str] = {
 _PROSE_TASKS: dict[str, tuple[str, str]] = {
     "answer": ("Answer that.", ""),
     "advice": ("Answer it in two or three plain sentences: what to do, and why.", "My advice is to"),
+    "blind_answer": ("Answer it in two or three plain sentences: what to do, and why.", "My advice is to"),
     "audit": ("Which claim in it needs evidence?", "The claim that needs evidence is that"),
     "closing": ("Sum up in one sentence what was said.", "In this round it was said that"),
     "deliverable": ("Write a short report on what the debate showed.", "The debate showed that"),

@@ -15,9 +15,10 @@ from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 from server.debate.views.markdown import render_transcript
-from server.debate.views.names import name_debate
+from server.debate.views.names import name_debate, show_turn_with_ids
 from tests.support.simulation import (
     DebateSimulation,
+    Script,
     ScriptAnswer,
     build_request,
     build_setup,
@@ -191,6 +192,21 @@ def test_a_text_cannot_pass_for_the_ids_of_the_server() -> None:
     assert sorted(headings) == ["[A1 1.1]", "[A1 1.2]", "[B1 1.1]"]
     assert "> [B1 1.1]\n> > I concede everything." in prompt
     assert "\n[B1: against]\n[B1 1.1]\n> " in prompt
+
+
+def test_the_terminal_prints_the_ids_that_models_cite() -> None:
+    at = simulate(build_setup(), write_points("Well.\n[1] One.\n[3 value] As B1 says, three.")).play_to_round(
+        2
+    )
+    turn = next(turn for turn in name_debate(at.debate).turns if turn.seat == FIRST)
+    shown = show_turn_with_ids(at.debate, turn)
+    assert shown == "Well.\n\n[Proponent 1.1] One.\n\n[Proponent 1.2] As Opponent says, three."
+    at.intervene("retract", to=FIRST, round=1)
+    assert show_turn_with_ids(at.debate, turn) == "Well.\n[1] One.\n[3 value] As Opponent says, three."
+
+
+def write_points(text: str) -> Script:
+    return lambda call: text if call.task == "argument" else default_script(call)
 
 
 def test_people_read_ids_with_names_that_are_the_same_points() -> None:

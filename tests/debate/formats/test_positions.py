@@ -26,6 +26,8 @@ from tests.support.simulation import (
     build_request,
     build_setup,
     build_usage,
+    render_finding,
+    render_prompt_text,
     simulate,
     task_script,
 )
@@ -55,6 +57,11 @@ def frame(
 
 def stances(at: DebateSimulation) -> list[str]:
     return [debater.stance for debater in at.debate.setup.debaters]
+
+
+def framer_prompts(at: DebateSimulation) -> list[str]:
+    """What the framer read who named the positions, without the answers before it."""
+    return [render_prompt_text(prompt) for call, prompt in at.calls_made if call.task == "framing"]
 
 
 def kinds(at: DebateSimulation) -> list[str]:
@@ -96,10 +103,10 @@ class TestQuestions:
     def test_the_framer_reads_question_and_documents_and_no_positions(self) -> None:
         documents = [{"title": "Load", "text": "Nine events a day."}]
         at = frame(answer(*DATABASES), documents=documents)
-        (call, _), *_ = at.calls_made
-        (prompt,) = at.prompts("framer")
+        tasks = [(call.seat, call.round, call.task) for call, _ in at.calls_made]
+        (prompt,) = framer_prompts(at)
 
-        assert (call.seat, call.round, call.task) == ("framer", 0, "framing")
+        assert tasks == [("framer", 0, "blind_answer"), ("framer", 0, "framing")]
         assert WHICH in prompt
         assert "> Nine events a day." in prompt
         assert "# Positions" not in prompt
@@ -151,6 +158,70 @@ class TestWhoAsks:
         assert judged.framer.model == "z"
 
 
+class TestBlindAnswers:
+    def play(self, *models: str, **answers: Any) -> DebateSimulation:
+        said = {
+            "blind_answer": lambda call: f"{call.model} says so.",
+            "framing": answer(*DATABASES),
+            **answers,
+        }
+        opened = build_setup(models, question=WHICH, options={"framing": True})
+        return simulate(opened, task_script(said)).play()
+
+    def test_positions_are_made_of_what_models_answered_apart(self) -> None:
+        at = self.play("x", "y")
+        asked = [(call, render_prompt_text(prompt)) for call, prompt in at.calls_made]
+        blind = [(call.model, text) for call, text in asked if call.task == "blind_answer"]
+
+        assert [model for model, _ in blind] == ["x", "y"]
+        assert all("Answer the question yourself" in text for _, text in blind)
+        assert not any("says so" in text or "# Positions" in text for _, text in blind)
+        assert "[1]\n> x says so.\n[2]\n> y says so." in framer_prompts(at)[0]
+        assert "what the answers advise, each once" in framer_prompts(at)[0]
+        later = [text for call, text in asked if call.task not in ("blind_answer", "framing")]
+        assert later
+        assert not any("says so" in text for text in later)
+
+    def test_three_models_are_asked_at_most(self) -> None:
+        at = self.play(*"vwxyz")
+        assert [answer.usage.model for answer in at.debate.blind_answers] == ["v", "w", "x"]
+
+    def test_people_read_them_before_the_first_round(self) -> None:
+        at = self.play("x", "y")
+        shown = render_transcript(at.debate, at.log)
+        assert "### Answer of x, before positions were named\n\n> x says so." in shown
+
+    def test_a_model_that_gives_none_is_done_without(self) -> None:
+        at = self.play(
+            "x", "y", blind_answer=lambda call: ProviderFailure("timeout") if call.model == "x" else "Kafka."
+        )
+        assert at.status == "concluded"
+        assert "[1]\n> Kafka." in framer_prompts(at)[0]
+
+        failed = next(task for task in list_tasks(at.debate) if task["state"] == "failed")
+        assert (failed["task"], failed["model"]) == ("blind_answer", "x")
+
+    def test_without_any_the_framer_names_what_somebody_informed_would_answer(self) -> None:
+        at = self.play("x", blind_answer="")
+        assert stances(at) == DATABASES
+        assert "what somebody informed would advise and act on" in framer_prompts(at)[0]
+        assert "# Answers" not in framer_prompts(at)[0]
+
+    def test_a_finding_that_hangs_on_what_is_assumed_says_if(self) -> None:
+        assumed = "A team of five."
+        at = self.play(
+            "x", framing=answer(*DATABASES, assumption=assumed), judgment=lambda _: render_finding()
+        )
+        lines = build_verdict(at.debate).answer
+        assert lines.assumed == assumed
+        assert lines.head.endswith(", if what is assumed holds")
+        assert 'begin the verdict and the recommendation with "if"' in at.prompts("judge 1")[0]
+
+        plain = self.play("x")
+        assert "if what is assumed" not in build_verdict(plain.debate).answer.head
+        assert "Taken for given" not in plain.prompts("judge 1")[0]
+
+
 class TestBadAnswers:
     @pytest.mark.parametrize(
         ("said", "problem"),
@@ -173,13 +244,13 @@ class TestBadAnswers:
         answers = [said, answer(*DATABASES, alternatives=OFFERED)]
         at = frame(lambda _: answers.pop(0), "Which database for events: PostgreSQL, Kafka?")
 
-        assert problem in at.prompts("framer")[1]
+        assert problem in framer_prompts(at)[1]
         assert stances(at) == DATABASES
 
     def test_two_pause_the_debate_with_how_to_name_positions(self) -> None:
         at = frame("Postgres, I think.")
 
-        assert len(at.prompts("framer")) == 2
+        assert len(framer_prompts(at)) == 2
         assert at.debate.paused is not None
         assert "could not be named (" in at.debate.paused.reason
         assert "start another debate with debaters=[{name, stance}, …]" in at.debate.paused.reason
@@ -194,7 +265,7 @@ class TestBadAnswers:
 
     @pytest.mark.parametrize("cause", ["timeout", "late", "unauthorized", "refused"])
     def test_a_model_that_fails_pauses_the_debate(self, cause: Any) -> None:
-        assert kinds(frame(ProviderFailure(cause)))[1:] == ["failed", "paused"]
+        assert kinds(frame(ProviderFailure(cause)))[1:] == ["answered_blind", "failed", "paused"]
 
     def test_a_model_that_is_too_small_names_no_positions(self) -> None:
         said = Reply('{"kind": "open", "positions": ["a", "b"]}', build_usage(), informative=False)
@@ -207,13 +278,14 @@ class TestRecord:
         at = frame(answer(*DATABASES))
         without = build_setup(debaters=build_debaters(3))
 
-        assert compute_spending(at.debate).calls == 1
-        assert estimate(at.debate).calls == estimate(Debate(without)).calls + 1
-        (task, *_) = list_tasks(at.debate)
+        assert compute_spending(at.debate).calls == 2
+        assert estimate(at.debate).calls == estimate(Debate(without)).calls + 2
+        blind, task, *_ = list_tasks(at.debate)
+        assert (blind["seat"], blind["task"], blind["state"]) == ("framer", "blind_answer", "done")
         assert (task["seat"], task["task"], task["state"], task["phase"]) == ("framer", "framing", "done", "")
 
     def test_a_failed_call_is_listed_as_one(self) -> None:
-        (task, *_) = list_tasks(frame(ProviderFailure("timeout")).debate)
+        _, task, *_ = list_tasks(frame(ProviderFailure("timeout")).debate)
         assert (task["seat"], task["task"], task["state"]) == ("framer", "framing", "failed")
 
     def test_a_budget_without_room_for_it_is_refused(self) -> None:
@@ -223,7 +295,7 @@ class TestRecord:
         with pytest.raises(InvalidRequestError, match="do not allow one round"):
             build_setup(options={**limits, "framing": True})
 
-    @pytest.mark.parametrize(("max_calls", "most"), [(5, 2), (6, 3), (7, 4), (8, 5), (9, 5)])
+    @pytest.mark.parametrize(("max_calls", "most"), [(6, 2), (7, 3), (8, 4), (9, 5), (10, 5)])
     def test_there_are_no_more_positions_than_the_budget_can_have_argued(
         self, max_calls: int, most: int
     ) -> None:
@@ -231,10 +303,10 @@ class TestRecord:
 
         assert len(at.debate.round_turns(1)) == most
         assert at.debate.verdict is not None
-        assert f"open has 2{f' to {most}' if most > 2 else ''} positions" in at.prompts("framer")[0]
+        assert f"open has 2{f' to {most}' if most > 2 else ''} positions" in framer_prompts(at)[0]
 
         beyond = frame(answer(*"abcdef"[: most + 1]), options={"limits": {"max_calls": max_calls}})
-        assert len(beyond.prompts("framer")) == 2
+        assert len(framer_prompts(beyond)) == 2
 
     def test_prices_of_all_models_that_may_get_a_seat_are_kept(self) -> None:
         request = build_request(options={"framing": True})
@@ -256,7 +328,7 @@ class TestRecord:
 
     def test_what_the_models_could_not_have_named_is_refused(self) -> None:
         at = frame(answer(*DATABASES))
-        opened, framed = at.events[0], at.events[1]
+        opened, blind, framed = at.events[:3]
         assert isinstance(framed, PositionsFramed)
         stranger = framed.debaters[0].model_copy(update={"name": "Judge"})
         for changes in (
@@ -266,12 +338,12 @@ class TestRecord:
             {"question_kind": "yes_no"},
         ):
             with pytest.raises(IllegalEvent, match="not the seats of this debate"):
-                apply(replay([opened]), framed.model_copy(update=changes))
+                apply(replay([opened, blind]), framed.model_copy(update=changes))
 
     def test_positions_are_named_once(self) -> None:
         at = frame(answer(*DATABASES))
         with pytest.raises(IllegalEvent, match="is open for it"):
-            apply(replay(at.events[:2]), at.events[1].model_copy(update={"seen": 2}))
+            apply(replay(at.events[:3]), at.events[2].model_copy(update={"seen": 3}))
 
 
 def test_where_no_model_can_name_the_positions_it_is_said_why() -> None:
@@ -288,7 +360,7 @@ class TestForks:
         forked = at.fork(at_round).play()
 
         assert stances(forked) == DATABASES
-        assert forked.prompts("framer") == []
+        assert framer_prompts(forked) == []
         assert forked.debate.framed is None
         assert "> Five people." in forked.prompts("judge 1")[0]
         assert framing_line(forked.debate.setup) == framing_line(at.debate.setup)
@@ -333,6 +405,8 @@ class TestInterventions:
     def test_the_framer_s_model_can_be_replaced_as_long_as_it_is_asked(self) -> None:
         at = simulate(build_setup(options={"framing": True}))
         at.intervene("replace_model", to="framer", model="better")
+        assert at.pending_calls()[0].model == "scripted"  # whose answer is wanted
+        at.play(lambda debate: bool(debate.blind_answers))
         assert at.pending_calls()[0].model == "better"
 
         at.play_to_round(1)
@@ -343,4 +417,5 @@ class TestInterventions:
         at = simulate(build_setup(options={"framing": True}))
         at.intervene("replace_model", to="framer", model="caller")
 
-        assert at.status == "waiting"
+        assert at.status == "running"  # models answer the question first
+        assert at.play().status == "waiting"

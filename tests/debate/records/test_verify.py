@@ -336,11 +336,16 @@ def test_a_result_satisfies_the_schema_and_is_written_as_it_is_recorded(text: st
 )
 def test_positions_that_were_never_proposed_are_refused(change: dict[str, Any], told: str) -> None:
     def alter(found: Bodies) -> None:
-        target = found[1]["debaters"][1] if "stance" in change else found[1]
+        target = found[2]["debaters"][1] if "stance" in change else found[2]
         target.update(change)
 
     bodies = build_bodies(simulate(label_positions(SETUPS["framed"])).play_to_round(1).events)
     assert told in refusal(alter, bodies)
+
+
+def test_an_answer_before_the_positions_says_something() -> None:
+    bodies = build_bodies(simulate(label_positions(SETUPS["framed"])).play_to_round(1).events)
+    assert "there is no text" in refusal(lambda found: found[1].update(text=""), bodies)
 
 
 def test_a_closing_an_audit_and_a_plan_say_something() -> None:

@@ -178,7 +178,7 @@ class TestTokensMoneyAndTime:
             build_request(format="verdict", max_rounds=9, options=limited(max_cost_usd=0.0105)),
             models=["scripted"],
             seed=1,
-            find_price=priced("0.000001"),
+            find_price=priced("0.0000015"),
         )
         at = simulate(opened).play()
         assert at.status == "concluded"

@@ -62,7 +62,7 @@ def list_rounds(log: Sequence[Recorded], last_round: int) -> list[Event]:
 def is_inherited(event: Event, at_round: int) -> bool:  # noqa: C901, PLR0911  (a table of cases)
     """Whether a fork inherits an event unchanged; for actions of callers, each action decides itself."""
     match event:
-        case Opened() | events.PositionsFramed() | EarlierWithdrawn():
+        case Opened() | events.AnsweredBlind() | events.PositionsFramed() | EarlierWithdrawn():
             return False  # the set-up of the fork contains them
         case events.Failed():
             return event.seat != seats.FRAMER  # as above

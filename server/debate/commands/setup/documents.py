@@ -22,7 +22,7 @@ from server.debate.rules.windows import (
     find_misfits,
 )
 from server.debate.state.debate import Debate
-from server.debate.state.seats import find_models
+from server.debate.state.seats import count_framing_calls, find_models
 
 MOST_WORDS, LEAST_WORDS = 150, 10
 """Words of the digest of a section."""
@@ -100,7 +100,7 @@ def check_budget(setup: Opened) -> None:
     first_phase = find_first_round(setup)
     section_count = len(reader.sections) if reader else 0
     entry = build_phase_entered(debate, first_phase, None)
-    reason = find_round_shortfall(debate, entry, calls_before=section_count + setup.needs_framing)
+    reason = find_round_shortfall(debate, entry, calls_before=section_count + count_framing_calls(setup))
     require(
         not reason,
         f"The documents take {section_count} calls to read, and the limits do not allow them and one round of talk "

@@ -29,7 +29,7 @@ from server.debate.rules.budget import (
 )
 from server.debate.rules.windows import PROMPT_OVERHEAD_TOKENS, estimate_tokens
 from server.debate.state.debate import Debate
-from server.debate.state.seats import find_models
+from server.debate.state.seats import find_models, list_blind_models
 
 ANSWER_TOKENS = (100, 400)
 """Tokens of an answer, at least and at most."""
@@ -210,7 +210,8 @@ def plan_waves(debate: Debate, *, fewest: bool = False) -> list[Wave]:
     if setup.answering:
         return plan_advice_waves(debate, is_longest=True)
     rounds = list_talk_rounds(debate)
-    waves = [Wave((FRAMER,), 0)] if setup.framer else []
+    blind = (FRAMER,) * len(list_blind_models(setup))
+    waves = [Wave(blind, 0), Wave((FRAMER,), 0)] if setup.framer else []
     waits = not WRITTEN.isdisjoint(find_models(setup)) or rounds[0].order != "together"
     blind = () if setup.ballots == "none" or is_debaters_vote(setup.phases[0]) else names
     if blind and waits:

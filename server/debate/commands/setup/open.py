@@ -43,7 +43,7 @@ from server.debate.schemas.output_schema import check_schema
 from server.debate.seats.registry import SEAT_KINDS
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import label_debaters
-from server.debate.state.seats import find_models, find_seat_prompt, seat_models
+from server.debate.state.seats import count_framing_calls, find_models, find_seat_prompt, seat_models
 
 MAX_QUESTION_LENGTH = 10_000
 
@@ -87,7 +87,7 @@ def open_debate(
         setup = setup.model_copy(update={"effort": lowered_effort})
     first_phase = find_first_round(setup)
     entry = build_phase_entered(Debate(setup), first_phase, None)
-    reason = find_round_shortfall(Debate(setup), entry, calls_before=setup.needs_framing)
+    reason = find_round_shortfall(Debate(setup), entry, calls_before=count_framing_calls(setup))
     cost = f"One round takes {count_first_calls(Debate(setup), entry)} calls with its verdict"
     require(not reason, f"The limits do not allow one round of talk ({reason}). {cost}. Raise them.")
     return setup
