@@ -8,6 +8,7 @@ import pytest
 
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
+from tests.support.biased_judges import PromptText, answer_finding
 from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model
 
@@ -147,3 +148,42 @@ async def test_a_verdict_against_the_private_ballots_is_not_decided_and_says_so_
         "In private, before and after the talk, the debaters' models thought Ada's position the likeliest."
     ]
     assert found.content[0].text.count("In private") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "is_heard"),
+    [
+        ("I can't help with that.", False),
+        ("Keep Postgres: nothing speaks for Kafka.", False),
+        ("The weather is fine.", False),
+        ("Add Kafka, because a queue in a table stops at a thousand jobs a second.", True),
+    ],
+    ids=["it refuses", "it defects", "it says nothing of it", "it argues"],
+)
+async def test_nine_judges_do_not_decide_over_a_side_for_which_nobody_argued(
+    open_modern: Any, words: str, is_heard: bool
+) -> None:
+    def judge_by_content(request: Request) -> str:
+        if request.prompt.summary.task != "judgment":
+            return build_reply_text(request)
+        prompt = PromptText(request.prompt.messages[-1].content)
+        winner = next(key for key, stance in prompt.positions.items() if stance == "keep Postgres")
+        argued = {key for key, body in prompt.turns if key == winner or "Add Kafka" in body}
+        found = json.loads(answer_finding(prompt, winner))
+        return json.dumps(found | {"unargued": [key for key in prompt.keys if key not in argued]})
+
+    judges = {f"j{n}": ScriptedModel(judge_by_content, name=f"f{n}/x") for n in range(9)}
+    debaters = {"p": ScriptedModel(name="v/p"), "q": ScriptedModel(lambda _: f"{words} " * 8, name="w/q")}
+    asked = {
+        "question": "Where do jobs wait?",
+        "debaters": [{**SIDES[0], "model": "p"}, {**SIDES[1], "model": "q"}],
+        "options": {"judges": {"models": [*judges]}, "ballots": "none"},
+    }
+    async with open_modern({**judges, **debaters}) as client:
+        found = await call(client, "start_debate", **asked, run=True, wait_seconds=30)
+    told = "Not heard: Ben did not argue for its position, say 9 of 9 judges."
+    assert found["answer"]["head"] == f"{'Agreed' if is_heard else 'Leaning'} (9 of 9 judges, 9 families)"
+    assert found["outcome"] == ("decided" if is_heard else "leaning")
+    assert (told in found["headline"]) is not is_heard
+    assert (told in found["cautions"]) is not is_heard
+    assert sum(len(judge.requests) for judge in judges.values()) == 9

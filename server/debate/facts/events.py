@@ -147,6 +147,7 @@ class RoundClosed(Answer):
     summary: str
     settled: bool
     decision: str = ""
+    unargued: tuple[str, ...] = ()  # debaters who did not argue for their position so far
     informative: bool = True  # False: the model is too small for its decision to mean anything
 
 
@@ -192,6 +193,7 @@ class Judged(Answer):
     probability: Percent = 0  # that it is right; 0 where the judge did not say
     corrected: str = ""  # an error that all sides share, and what is right
     missed: str = ""  # what nobody said and the answer needs
+    unargued: tuple[str, ...] = ()  # debaters who did not argue for their position
     would_change: str = ""
     next: str = ""  # what to check first
     cited: tuple[Citation, ...] = ()  # the points that it names, each once

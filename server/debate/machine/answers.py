@@ -136,6 +136,8 @@ def check_transcript_answer(debate: Debate, event: RoundOpened | Spoke | RoundCl
         case RoundClosed():
             check_open_slot(debate, event, "closing")
             check(not event.settled or bool(event.decision), "settled without a decision")
+            for name in event.unargued:
+                check_name(debate, name)
         case _:
             assert_never(event)
 
@@ -148,7 +150,8 @@ def check_turn(debate: Debate, event: Spoke) -> None:
 def check_names(debate: Debate, judgment: Judged) -> None:
     """Check that a reading names debaters only."""
     better = (criterion.better for criterion in judgment.criteria)
-    for name in (judgment.winner, *(belief.name for belief in judgment.beliefs), *better):
+    beliefs = (belief.name for belief in judgment.beliefs)
+    for name in (judgment.winner, *beliefs, *better, *judgment.unargued):
         check_name(debate, name)
 
 

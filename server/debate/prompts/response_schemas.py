@@ -19,11 +19,15 @@ MAX_RESPONSE = 2000
 
 CRITERIA = ("support", "response", "relevance", "consequences")
 
+UNARGUED = '"labels whose debater never argued for its position: it refused, argued for another, or said nothing of it"'
+"""What the seats that decide are asked in the same breath: no call of its own asks whether somebody argued."""
+
 JsonTask = Literal["judgment", "ballot", "message", "argument", "panel"]
 RESPONSE_TEMPLATES: dict[JsonTask, str] = {
     "judgment": '{{"reasoning": "what decided it", "criteria": {{"support": "the better label, or even", '
     '"response": …, "relevance": …, "consequences": …}}, "corrected": "an error that all sides share, '
     'and what is right; else empty", "missed": "what nobody said and the answer needs; else empty", '
+    f'"unargued": [{UNARGUED}], '
     '"beliefs": {{{beliefs}, "none": percent}}, '
     '"winner": "a label, or null", "cited": ["ids of the points that decide it, '
     'of the winner first"], "verdict": "the finding in one to three sentences, to be read on its own", '
@@ -69,6 +73,11 @@ def enum_schema(values: Sequence[str]) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)}
 
 
+def labels_schema(labels: Sequence[str]) -> dict[str, Any]:
+    """A list of some of the labels."""
+    return {"type": "array", "items": enum_schema(labels), "maxItems": len(labels)}
+
+
 def nullable_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [schema, {"type": "null"}]}
 
@@ -89,6 +98,7 @@ def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
         criteria=object_schema(**dict.fromkeys(CRITERIA, better)),
         corrected=text_schema(400),
         missed=text_schema(400),
+        unargued=labels_schema(labels),
         beliefs=beliefs_schema(labels),
         winner=nullable_schema(enum_schema(labels)),
         cited={"type": "array", "items": text_schema(40), "maxItems": MAX_CITED},

@@ -30,7 +30,7 @@ from server.debate.replies.extract import (
 )
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
-from server.debate.state.labels import side_labels
+from server.debate.state.labels import order_sides, side_labels
 from server.debate.votes.counting import CLEAR_MARGIN, grade_lead
 
 MAX_FIELD_LENGTH = 4_000
@@ -79,6 +79,7 @@ def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> dict[
         "beliefs": beliefs,
         "criteria": parse_criteria(debate, fields.get("criteria"), call.reading),
         **advice,
+        "unargued": parse_unargued(debate, fields.get("unargued"), call.reading),
         "probability": probability,
         "cited": citations[:MAX_CITED],
         "unknown_citations": unknown_count,
@@ -158,6 +159,14 @@ def find_percentages(debate: Debate, text: str, reading: int) -> dict[str, str]:
         word: re.search(rf"\b{word}\b[^\w\n]{{0,6}}(\d[\d.,]{{0,6}})", text, re.IGNORECASE) for word in words
     }
     return {word: match[1].rstrip(".,") for word, match in matches.items() if match}
+
+
+def parse_unargued(debate: Debate, value: Any, reading: int = 0) -> tuple[str, ...]:
+    """The debaters whose labels, or names, stand alone in a list; nothing is made of other words."""
+    names = order_sides(debate, reading) | {name: name for name in debate.names}
+    entries = [str(entry).strip() for entry in (value if isinstance(value, list) else [value])]
+    named = {names.get(entry, names.get(entry.upper())) for entry in entries}
+    return tuple(name for name in debate.names if name in named)
 
 
 def parse_number(value: Any) -> float | None:

@@ -7,7 +7,8 @@ past it, by resuming or concluding, is part of the state (`Debate.passed_breakpo
     verdict    the verdict comes next: the judges or the last vote are asked, or it follows without a call
     contested  the votes are there, and the verdict that would be recorded is contested; or a block's vote is
     failure    a seat was given up in this round
-    unheard    a debater was never heard, and a round or the verdict comes next
+    unheard    a debater was never heard, and a round or the verdict comes next; or the verdict would be recorded, and
+               those who decide say that one did not argue for its position
     round:N    round N comes next
     budget:S   the calls that come next would take more than this share of a limit
 """
@@ -41,6 +42,7 @@ from server.debate.rules.schedule import (
 from server.debate.state.debate import Debate, find_phase, judge_seats, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import seat_models, show_detail
+from server.debate.votes.heard import describe_unargued, list_unargued
 from server.debate.votes.panel import count_last_vote
 from server.debate.votes.voters import last_ballot_phase, verdict_source
 
@@ -338,9 +340,12 @@ def check_unheard(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
             return Hold(event.reason, event.seats)
     heard_names = {turn.seat for turn in debate.turns} | debate.unheard
     silent = tuple(name for name in debate.names if name not in heard_names)
-    if not silent or not is_before_verdict(debate, step.events):
-        return None
-    return Hold(f"the verdict comes next, and nobody heard {', '.join(silent)}", silent)
+    if silent and is_before_verdict(debate, step.events):
+        return Hold(f"the verdict comes next, and nobody heard {', '.join(silent)}", silent)
+    unargued = tuple(one.name for one in list_unargued(debate) if one.name not in debate.unheard)
+    if unargued and any(isinstance(event, Concluded) for event in step.events):
+        return Hold(" ".join(describe_unargued(debate)), unargued)
+    return None
 
 
 def check_round(_: Debate, point: Breakpoint, step: NextStep) -> Hold | None:

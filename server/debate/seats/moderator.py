@@ -9,14 +9,17 @@ from pydantic import BeforeValidator
 from server.debate.facts.events import RoundClosed, RoundOpened
 from server.debate.facts.text import collapse_whitespace
 from server.debate.prompts.response_schemas import (
+    UNARGUED,
     ask_for_json,
     enum_schema,
+    labels_schema,
     nullable_schema,
     object_schema,
     text_schema,
 )
 from server.debate.replies.extract import Reply, find_debaters, find_json, find_sections
 from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
+from server.debate.replies.votes import parse_unargued
 from server.debate.rules.calls import Call
 from server.debate.rules.course import find_talk_end, is_in_moderated_block, next_phase
 from server.debate.seats.duty import Duty
@@ -63,6 +66,7 @@ class Summary(LenientModel):
     status: str = ""
     settled: bool | None = None
     decision: OptionalText = ""
+    unargued: Any = None
 
 
 def render_block_steps(debate: Debate, call: Call, word: str) -> Iterator[str]:
@@ -137,7 +141,10 @@ class Closing(Duty):
     task = "closing"
     fact = RoundClosed
     is_data = True
-    template = '{"summary": "where the debate stands", "status": "SETTLED or CONTINUE", "decision": "text, or empty"}'
+    template = (
+        '{"summary": "where the debate stands", "status": "SETTLED or CONTINUE", "decision": "text, or empty", '
+        f'"unargued": [{UNARGUED}]}}'
+    )
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
         del call
@@ -152,13 +159,15 @@ class Closing(Duty):
         yield ask_for_json(self.template)
 
     def build_schema(self, debate: Debate) -> dict[str, Any]:
-        del debate
         return object_schema(
-            summary=text_schema(2000), status=enum_schema(("SETTLED", "CONTINUE")), decision=text_schema(1200)
+            summary=text_schema(2000),
+            status=enum_schema(("SETTLED", "CONTINUE")),
+            decision=text_schema(1200),
+            unargued=labels_schema(debate.setup.labels),
         )
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del debate, call, reply
+        del call, reply
         sections = find_sections(text, ("summary", "status", "decision"))
         if "status" in sections:
             before = sections.pop("")
@@ -172,4 +181,10 @@ class Closing(Duty):
         is_settled = status["settled"] is not None if status else bool(summary.settled)
         if is_settled and not summary.decision:
             raise ValueError("the status is SETTLED, and the decision is missing")
-        return {"summary": summary.summary, "settled": is_settled, "decision": summary.decision}
+        unargued = parse_unargued(debate, summary.unargued)
+        return {
+            "summary": summary.summary,
+            "settled": is_settled,
+            "decision": summary.decision,
+            "unargued": unargued,
+        }

@@ -8,6 +8,7 @@ from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.facts.setup.seats import WRITTEN
 from server.debate.state.debate import Debate
 from server.debate.state.labels import SECOND_READING
+from server.debate.votes.heard import describe_unargued
 
 LENGTH_RATIO = 2
 """From this ratio on, the length of the winner's turns is a caution: so much longer than those of anybody else."""
@@ -68,6 +69,7 @@ def find_talk_caps(debate: Debate) -> list[str]:
     caps = []
     if counts and (silent := [name for name in debate.names if not counts[name]]):
         caps.append(f"Never heard: {', '.join(silent)}. Nobody argued their side.")
+    caps += describe_unargued(debate)
     everybody = all(phase.order in ("together", "declared") for phase in debate.setup.phases if phase.is_talk)
     if not caps and len({counts[name] for name in debate.names}) > 1:
         by_budget = any(

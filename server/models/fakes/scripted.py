@@ -260,6 +260,7 @@ def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -
         "probability": 80,
         "corrected": "",
         "missed": "",
+        "unargued": [],
         "would_change": f"{side} was tried somewhere, and could not be undone.",
         "next": f"Find out what came of {side} where it was tried.",
     }
@@ -311,11 +312,11 @@ def build_round_briefing(request: Request) -> dict[str, Any]:
 def build_round_summary(summary: PromptSummary) -> dict[str, Any]:
     if summary.round == 1:
         text = "Round 1: the cases were made; nobody has answered the other side yet."
-        return {"summary": text, "status": "CONTINUE", "decision": ""}
+        return {"summary": text, "status": "CONTINUE", "decision": "", "unargued": []}
     text = f"Round {summary.round}: the objections were answered; what is left is to try it."
     side = f'"{choose_stance(summary)}"' if summary.positions else "it"
     decision = f"Try {side} on a small scale first, and look again when there are results."
-    return {"summary": text, "status": "SETTLED", "decision": decision}
+    return {"summary": text, "status": "SETTLED", "decision": decision, "unargued": []}
 
 
 def choose_stance(summary: PromptSummary, max_length: int = 120) -> str:

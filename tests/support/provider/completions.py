@@ -130,6 +130,7 @@ def generate_finding(prompt: str, echo: str = "") -> str:
             "criteria": dict.fromkeys(("support", "response", "relevance", "consequences"), winner),
             "beliefs": {**others, winner: 80, "none": 10},
             "would_change": f"A number that nobody gave.{echo}",
+            "unargued": [],
             "recommendation": f"Do what {winner} says.{echo}",
             "probability": 80,
             "corrected": "",
