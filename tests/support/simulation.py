@@ -99,6 +99,7 @@ def default_script(call: Call) -> ScriptAnswer:
         "ballot": build_ballot("A1"),
         "opening": {"next_speakers": ["A1", "B1"], "briefing": None, "new_angle": None, "done": False},
         "closing": {"summary": f"So far {call.round}.", "status": "CONTINUE", "decision": ""},
+        "comparison": {"groups": [[f"R{number}" for number in range(1, 30)]]},
         "observation": {"marks": []},
         "deliverable": {"result": "It is not worth it."},
     }

@@ -30,6 +30,7 @@ from server.debate.facts.events import (
     AnsweredBlind,
     Balloted,
     BlockEnded,
+    Compared,
     Concluded,
     Ended,
     Event,
@@ -52,6 +53,7 @@ from server.debate.state.debate import Debate, name_judge
 from server.debate.state.seats import find_officers
 from server.debate.views import markdown
 from server.debate.views.advice import describe_advice, is_answer_of
+from server.debate.views.findings import describe_comparison
 from server.debate.views.names import name_event, show_turn_with_ids
 from server.debate.views.progress import estimate_line
 from server.debate.views.provenance import describe_provenance
@@ -126,7 +128,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None: 
             pass
         case Balloted() | Measured() | Digested() | PassageRead():
             print_aside(out, event)
-        case Judged():
+        case Judged() | Compared():
             print_judgment(out, event)
         case Converged() | Alerted():
             print_note(out, unescape_markup(describe_ballot_event(snapshot.debate, event)))
@@ -162,7 +164,10 @@ def describe_withdrawn(event: EarlierWithdrawn) -> str:
     return f"{event.debate_id}, which was recalled, was {event.cause}."
 
 
-def print_judgment(out: Terminal, event: Judged) -> None:
+def print_judgment(out: Terminal, event: Judged | Compared) -> None:
+    if isinstance(event, Compared):
+        print_note(out, describe_comparison(event))
+        return
     finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
     note = "" if event.informative else " (not counted: the model is too small to judge)"
     print_section(out, f"{event.seat}, reading {event.slot_index}: {finding}{note}", event.verdict)

@@ -156,11 +156,13 @@ def supersede_votes(debate: Debate) -> Debate:
     """Take back the votes of this round: they were given on a transcript with a turn that was retracted since."""
     judgments = [vote for vote in debate.judgments if vote.round == debate.round]
     ballots = [vote for vote in debate.ballots if vote.round == debate.round and vote.wave != "blind"]
+    compared = [debate.comparison] if debate.comparison else []
+    superseded = (*judgments, *compared, *ballots)
     return replace(
         debate,
         judgments=tuple(vote for vote in debate.judgments if vote not in judgments),
+        comparison=None,
         ballots=tuple(vote for vote in debate.ballots if vote not in ballots),
-        superseded=(*debate.superseded, *judgments, *ballots),
-        answered_slots=debate.answered_slots
-        - {(vote.seat, vote.slot_index) for vote in (*judgments, *ballots)},
+        superseded=(*debate.superseded, *superseded),
+        answered_slots=debate.answered_slots - {(vote.seat, vote.slot_index) for vote in superseded},
     )

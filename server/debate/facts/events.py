@@ -51,7 +51,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import AdviceTask
 from server.debate.facts.setup.seats import FRAMER, MODERATOR, SYNTHESIZER, Debater
 
-OfficerTask = Literal["blind_answer", "framing", "digest", "opening", "closing", "deliverable"]
+OfficerTask = Literal["blind_answer", "framing", "digest", "opening", "closing", "comparison", "deliverable"]
 ReaderTask = Literal["reading", "measurement"]
 SpeakerTask = Literal["argument", "message", "answer", "ballot", "judgment"]
 Task = OfficerTask | ReaderTask | AdviceTask | SpeakerTask
@@ -201,6 +201,16 @@ class Judged(Answer):
     informative: bool = True  # False: the model is too small for its judgment to mean anything
 
 
+class Compared(Answer):
+    """Which advice of judges that is none of the positions comes to the same, as one judge's model says.
+
+    `groups`: the number of its group for each such reading, in the order of judges and readings.
+    """
+
+    kind: Literal["compared"] = "compared"
+    groups: tuple[Count, ...]
+
+
 class Synthesized(Answer):
     """The result in the shape that the caller asked for: prose, or JSON that satisfies the schema."""
 
@@ -268,7 +278,9 @@ class Ended(Fact):
 
 TalkEvent = RoundOpened | Spoke | Reading | RoundClosed
 FramingEvent = AnsweredBlind | PositionsFramed
-AnswerEvent = FramingEvent | Digested | TalkEvent | Balloted | Measured | Judged | Synthesized | AdviceEvent
+AnswerEvent = (
+    FramingEvent | Digested | TalkEvent | Balloted | Measured | Judged | Compared | Synthesized | AdviceEvent
+)
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost

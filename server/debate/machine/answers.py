@@ -22,6 +22,7 @@ from server.debate.facts.errors import IllegalEvent, check, check_fits
 from server.debate.facts.events import (
     AnsweredBlind,
     Balloted,
+    Compared,
     Failed,
     Judged,
     PositionsFramed,
@@ -49,6 +50,7 @@ from server.debate.seats.observer import find_contest_problem
 from server.debate.seats.registry import find_seat
 from server.debate.state.debate import Debate, replace
 from server.debate.state.seats import check_name, current_model
+from server.debate.votes.panel import find_comparison_problem
 
 ADVICE_OF: dict[type[AdviceEvent], AdviceTask] = {
     Advised: "advice",
@@ -88,6 +90,10 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
             check_open_slot(debate, event, "judgment")
             check_names(debate, event)
             return apply_vote(debate, event)
+        case Compared():
+            check_open_slot(debate, event, "comparison")
+            check_fits(find_comparison_problem(debate, event))
+            return fill_slot(debate, event, comparison=event)
         case Synthesized():
             check_open_slot(debate, event, "deliverable")
             return fill_slot(debate, event, deliverable=event)

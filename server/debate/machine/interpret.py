@@ -111,7 +111,16 @@ class DirectMessage(LenientModel):
 
 def find_form(call: Call) -> Form:
     match call.task:
-        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
+        case (
+            "blind_answer"
+            | "framing"
+            | "digest"
+            | "opening"
+            | "closing"
+            | "comparison"
+            | "reading"
+            | "deliverable"
+        ):
             duty = find_duty(call)
             return Form(duty.fact, duty.parse, is_data=duty.is_data, is_prose=duty.is_prose)
         case "argument" | "message" | "answer" | "ballot" | "judgment" as task:

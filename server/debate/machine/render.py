@@ -136,7 +136,16 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
             yield wording.JUDGE_STEPS
             if (framing := debate.setup.framing) and framing.assumption:
                 yield wording.ASSUMED
-        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
+        case (
+            "blind_answer"
+            | "framing"
+            | "digest"
+            | "opening"
+            | "closing"
+            | "comparison"
+            | "reading"
+            | "deliverable"
+        ):
             yield from find_duty(call).render_steps(debate, call)
         case "measurement" | "advice" | "review" | "exchange" | "report" | "check":
             raise AssertionError("texts are embedded as they are, and advisors have prompts of their own")
@@ -186,7 +195,16 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
                 yield replies.json_instruction("panel")
         case "answer" | "measurement" | "advice" | "review" | "exchange" | "report" | "check":
             return  # prose, no prompt at all, and in prompts of their own
-        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
+        case (
+            "blind_answer"
+            | "framing"
+            | "digest"
+            | "opening"
+            | "closing"
+            | "comparison"
+            | "reading"
+            | "deliverable"
+        ):
             yield from find_duty(call).render_format(debate, call)
         case _:
             assert_never(call.task)
@@ -255,7 +273,16 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
                 schema = replies.handoff_schema(other_labels(debate, call.seat))
             elif says_position(debate, call):
                 schema = replies.panel_schema(debate.setup.labels)
-        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "reading" | "deliverable":
+        case (
+            "blind_answer"
+            | "framing"
+            | "digest"
+            | "opening"
+            | "closing"
+            | "comparison"
+            | "reading"
+            | "deliverable"
+        ):
             duty = find_duty(call)
             schema = duty.build_schema(debate)
             return schema, duty.is_strict or schema is None

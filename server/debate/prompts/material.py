@@ -61,6 +61,7 @@ def render_identity(debate: Debate, call: Call) -> Iterator[str]:
             "opening"
             | "closing"
             | "blind_answer"
+            | "comparison"
             | "framing"
             | "digest"
             | "reading"

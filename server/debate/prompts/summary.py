@@ -17,6 +17,7 @@ from server.debate.prompts.transcript import find_other_argument
 from server.debate.rules.calls import WITHOUT_POSITIONS, Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import order_sides, side_labels, turn_text
+from server.debate.votes.panel import list_own_readings
 
 
 def build_prompt_summary(debate: Debate, call: Call, task: str) -> PromptSummary:
@@ -27,7 +28,9 @@ def build_prompt_summary(debate: Debate, call: Call, task: str) -> PromptSummary
     sides = order_sides(debate, call.reading)
     positions = tuple((label, debate.debater(name).stance) for label, name in sides.items())
     choices: tuple[str, ...] = ()
-    if call.task == "opening":
+    if call.task == "comparison":
+        choices = tuple(f"R{number}" for number, _ in enumerate(list_own_readings(debate), start=1))
+    elif call.task == "opening":
         choices = tuple(labels.values())
     elif call.task == "message" or hands_over(debate, call):
         choices = other_labels(debate, call.seat)

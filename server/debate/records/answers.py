@@ -23,6 +23,7 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import (
     AnsweredBlind,
     Balloted,
+    Compared,
     Event,
     Failed,
     Judged,
@@ -142,7 +143,7 @@ def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901, PLR
             )
         case Advised() | Reviewed() | Exchanged() | Reported() | Checked():
             check_advice(debate, event)
-        case Balloted() | Measured() | HandoffFailed() | Researched():
+        case Balloted() | Measured() | Compared() | HandoffFailed() | Researched():
             pass
         case _:
             assert_never(event)

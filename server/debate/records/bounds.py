@@ -21,6 +21,7 @@ from server.debate.facts.events import (
     JUDGE_ADVICE,
     AnsweredBlind,
     Balloted,
+    Compared,
     Concluded,
     Ended,
     Failed,
@@ -186,7 +187,7 @@ def check_fact(fact: Fact) -> None:
         InvalidRequestError: something is out of bounds; the text names the field and the rule.
     """
     if isinstance(
-        fact, Judged | Balloted | RoundClosed | advice.Reviewed | advice.Exchanged | advice.Checked
+        fact, Judged | Balloted | Compared | RoundClosed | advice.Reviewed | advice.Exchanged | advice.Checked
     ):
         require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     lengths = list_text_lengths(type(fact))

@@ -17,6 +17,7 @@ from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
+    Compared,
     Concluded,
     Ended,
     Judged,
@@ -102,12 +103,12 @@ def list_deciding_answers(debate: Debate, history: Sequence[Recorded]) -> dict[i
     """The answers behind the result, by the number of their entry."""
     deciding: list[AnswerEvent] = [*debate.judgments, *debate.last_ballots, *debate.advice]
     deciding += debate.round_summaries[-1:] if verdict_source(debate.setup) == "moderator" else ()
-    deciding += [debate.deliverable] if debate.deliverable else []
+    deciding += [answer for answer in (debate.comparison, debate.deliverable) if answer]
     answers: dict[int, AnswerEvent] = {}
     for entry in history:
         event = entry.event
         if (
-            isinstance(event, Judged | Balloted | RoundClosed | Synthesized | AdviceEvent)
+            isinstance(event, Judged | Balloted | Compared | RoundClosed | Synthesized | AdviceEvent)
             and event in deciding
         ):
             answers[entry.seq] = event

@@ -157,6 +157,7 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
         quorum = debate.setup.quorum if phase.wants == "advice" and not debate.is_concluding else 0
         return slots, min(quorum, len(slots))
     if phase.is_judgment:
+        slots = tuple(slot for slot in slots if slot.task == "judgment")
         return slots, min(debate.setup.judges.quorum, len(judge_seats(debate.setup)))
     if phase.participants == "synthesizer":
         failures = slot_failures(debate, (SYNTHESIZER, 0))

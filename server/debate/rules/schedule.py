@@ -11,7 +11,8 @@ speakers, the slots follow from that choice, which is an event of the debate.
     handoff      [one speaker], who chooses the next round's
     messages     [A, B and C each send a message] [each addressee answers]; beside turns: [their answers] after them
     ballots      [A B C], or an audience [voter 1, voter 2 …]
-    judges       [judge 1, judge 2 …], and where that leaves a doubt [all again, turned]; one alone reads twice at once
+    judges       [judge 1, judge 2 …], and where that leaves a doubt [all again, turned]; one alone reads twice at once;
+                 then, where a finding hangs on it, [one judge: whether advice of their own is the same]
     synthesizer  [synthesizer]
     advice       [all advisors], [all reviewers, each as often as it reads], [those who differ], [writer], [checker]
     baseline     [A B C, and again, until the tokens of the debate are spent]
@@ -61,7 +62,7 @@ from server.debate.state.seats import (
     list_blind_models,
     phase_seats,
 )
-from server.debate.votes.panel import list_wanted_readings
+from server.debate.votes.panel import list_own_readings, list_wanted_readings, wants_comparison
 from server.debate.votes.rereading import list_first_readings
 from server.debate.votes.voters import verdict_source
 
@@ -91,6 +92,8 @@ SlotGroups = tuple[tuple[Slot, ...], ...]
 
 FRAMING_SLOT = Slot(FRAMER, 0, "framing")
 CLOSING_SLOT = Slot(MODERATOR, 1, "closing")
+COMPARISON_SLOT = 3
+"""The slot index of a judge's model that compares advice: behind its readings."""
 
 
 @once
@@ -130,8 +133,8 @@ def build_deciding_groups(debate: Debate, phase: Phase) -> SlotGroups:
     """Whoever votes, judges or writes the result, and whoever is asked in private at the same time."""
     private = tuple(Slot(name, LATER_BALLOT, "ballot") for name in list_later_voters(debate))
     if phase.is_judgment:
-        first, second = build_judge_groups(debate)
-        return ((*first, *private), second) if second else ((*first, *private),)
+        first, *later = build_judge_groups(debate)
+        return ((*first, *private), *later)
     if phase.participants == "synthesizer":
         return ((Slot(SYNTHESIZER, 0, "deliverable"), *private),)
     if phase.is_private:
@@ -162,17 +165,20 @@ def count_turns(debate: Debate) -> int:
     return debate.max_turns or debate.max_rounds * seats
 
 
-def build_judge_groups(debate: Debate) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
-    """(the first readings, those that are asked for where the first ones leave a doubt)."""
+def build_judge_groups(debate: Debate) -> SlotGroups:
+    """The first readings; those that are asked for where they leave a doubt; whether what judges advise is the same."""
     setup = debate.setup
     judges, both_orders = judge_seats(setup), setup.judges.both_orders
     first = list_judge_slots(list_first_readings(judges, both_orders=both_orders))
     if any(is_open(debate, slot) for slot in first):
-        return first, ()
+        return (first,)
     wanted = list_wanted_readings(debate)
-    return first, tuple(
-        slot for slot in list_judge_slots({judge: wanted[judge] for judge in judges}) if slot not in first
-    )
+    asked = list_judge_slots({judge: wanted[judge] for judge in judges})
+    second = tuple(slot for slot in asked if slot not in first)
+    groups = (first, second) if second else (first,)
+    if any(is_open(debate, slot) for slot in second) or not wants_comparison(debate):
+        return groups
+    return (*groups, (Slot(list_own_readings(debate)[0].seat, COMPARISON_SLOT, "comparison"),))
 
 
 def list_judge_slots(readings: Mapping[str, Sequence[int]]) -> tuple[Slot, ...]:

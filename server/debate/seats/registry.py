@@ -10,6 +10,7 @@ from server.debate.facts.events import OfficerTask
 from server.debate.facts.setup.seats import CHECKER, FRAMER, METER, READER, WRITER, SeatKind
 from server.debate.rules.calls import Call
 from server.debate.seats.analyst import Analyst, AnalystOptions
+from server.debate.seats.comparer import Comparison
 from server.debate.seats.duty import Duty
 from server.debate.seats.framer import BlindAnswer, Framing
 from server.debate.seats.moderator import Closing, Opening
@@ -28,9 +29,10 @@ DUTIES: dict[OfficerTask, Duty] = {
     "digest": Digest(),
     "opening": Opening(),
     "closing": Closing(),
+    "comparison": Comparison(),
     "deliverable": Deliverable(),
 }
-"""What the framer, reader, moderator and synthesizer are asked for."""
+"""What the framer, reader, moderator and synthesizer are asked for, and a judge beside its readings."""
 
 
 class SeatOptions(AnalystOptions, ObserverOptions, RefereeOptions):
@@ -61,7 +63,15 @@ def find_duty(call: Call) -> Duty:
     match call.task:
         case "reading":
             return find_seat(call)
-        case "blind_answer" | "framing" | "digest" | "opening" | "closing" | "deliverable" as task:
+        case (
+            "blind_answer"
+            | "framing"
+            | "digest"
+            | "opening"
+            | "closing"
+            | "comparison"
+            | "deliverable" as task
+        ):
             return DUTIES[task]
         case "argument" | "message" | "answer" | "ballot" | "judgment":
             raise AssertionError("debaters and judges are asked by the machine itself")

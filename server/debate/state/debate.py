@@ -32,6 +32,7 @@ from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
     BlockEnded,
+    Compared,
     Concluded,
     Ended,
     Failed,
@@ -89,7 +90,8 @@ class Debate:
     convergence: tuple[Converged, ...] = ()
     alerts: tuple[Alerted, ...] = ()
     judgments: tuple[Judged, ...] = ()
-    superseded: tuple[Judged | Balloted, ...] = ()  # from before a retraction, asked again
+    comparison: Compared | None = None  # of what judges advise of their own
+    superseded: tuple[Judged | Balloted | Compared, ...] = ()  # from before a retraction, asked again
     retracted_at: int = 0  # the version that the last retraction made
     deliverable: Synthesized | None = None
     failures: tuple[Failed, ...] = ()
@@ -334,7 +336,7 @@ class Debate:
         """Every answer, those of the inherited rounds of a fork included."""
         answers = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
         contributions = (event for event in answers if not isinstance(event, Remark))  # they are readings
-        single = (answer for answer in (self.framed, self.deliverable) if answer)
+        single = (answer for answer in (self.framed, self.comparison, self.deliverable) if answer)
         return (
             *self.digests,
             *self.blind_answers,

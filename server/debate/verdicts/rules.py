@@ -191,9 +191,9 @@ def format_mirrors_winner(debate: Debate, winner: str) -> str:
 
 def find_verdict_reading(debate: Debate, count: Count, votes: tuple[Vote, ...]) -> Judged | None:
     """The first reading of the first judge who voted for the side ahead; None where nobody did."""
-    winner = "" if count.ahead == SYNTHESIS else count.ahead
     own = judge_seats(debate.setup)
-    judge = next((v.judge for v in votes if v.judge in own and not v.abstains and v.winner == winner), "")
+    seats = (seat for seat in list_seats(debate, votes) if seat.name in own)
+    judge = next((seat.name for seat in seats if seat.side == count.ahead), "")
     return list_readings_of(debate, judge)[0] if judge else None
 
 
@@ -207,7 +207,11 @@ def format_tally(debate: Debate, votes: tuple[Vote, ...]) -> str:
     parts = [f"{number} of {len(votes)} found for {side}" for side, number in found.most_common()]
     labels = side_labels(debate)
     reasons = [f"{labels.get(v.judge, v.judge)} {v.abstains}" for v in votes if v.abstains]
-    return f"{'; '.join([*parts, *reasons])}."
+    told = f"{'; '.join([*parts, *reasons])}."
+    if sum(v.for_synthesis for v in votes) <= len(votes) - sum(v.for_synthesis for v in votes):
+        return told
+    differs = "These are not the same." if debate.comparison else "Whether these are the same, nobody said."
+    return f"{told} {differs}"
 
 
 def describe_side(debate: Debate, name: str) -> str:

@@ -6,7 +6,7 @@ from server.debate.analysis.confidence import Confidence
 from server.debate.answer.count import HEADS
 from server.debate.answer.lines import UNMEASURED, AnswerLines, Finding
 from server.debate.facts.advice import Sourced
-from server.debate.facts.events import Concluded, Judged, Outcome
+from server.debate.facts.events import Compared, Concluded, Judged, Outcome
 from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate, judge_seats
@@ -18,7 +18,7 @@ from server.debate.votes.counting import Seat
 from server.debate.votes.families import family
 from server.debate.votes.panel import list_readings_of, list_seats
 from server.debate.votes.voters import verdict_source
-from server.debate.votes.voting import SYNTHESIS
+from server.debate.votes.voting import APART, SYNTHESIS
 
 MOST_CORRECTED, MOST_MISSED = 3, 2
 """Lines of each; the findings have all."""
@@ -104,6 +104,11 @@ def name_finding(debate: Debate, conclusion: Concluded, supporters: Sequence[Sea
     head = HEADS[conclusion.outcome]
     if not conclusion.votes:
         return f"{head} (one moderator's decision)" if conclusion.outcome == "leaning" else head
+    own = sum(vote.for_synthesis for vote in conclusion.votes)
+    if conclusion.outcome == "contested" and not supporters and own > len(conclusion.votes) - own:
+        return (
+            f"None of the positions ({own} of {format_count(len(conclusion.votes), 'judge')}, not the same)"
+        )
     counted = count_voters(debate, conclusion, supporters)
     unsure = HEADS["undecided"] if verdict_source(debate.setup) == "swing" else "Unsure"
     families = len(list_families(supporters))
@@ -185,6 +190,7 @@ def list_findings(debate: Debate, conclusion: Concluded, ahead: str) -> list[Fin
     for one in visible_judgments(debate):
         text = one.recommendation or one.verdict
         side = sides.get(one.seat, "")
+        side = "" if side.startswith(APART) else side
         if side and is_second(debate, one):
             continue  # it says the same twice
         is_one_of_two = not side and len(list_readings_of(debate, one.seat)) > 1
@@ -200,6 +206,13 @@ def list_findings(debate: Debate, conclusion: Concluded, ahead: str) -> list[Fin
                 findings.append(Finding(seat=ballot.seat, side=side, stand=stand, text=ballot.position))
     order = [*filter(None, (ahead, *debate.names, SYNTHESIS)), ""]
     return sorted(findings, key=lambda one: order.index(one.side))
+
+
+def describe_comparison(event: Compared) -> str:
+    """What came of the question whether judges advise the same, in a sentence."""
+    number = len(set(event.groups))
+    what = "the same thing" if number == 1 else f"{number} different things"
+    return f"Judges advise something of their own: {what}, as {event.seat}'s model says."
 
 
 def describe_stand(side: str) -> str:

@@ -50,6 +50,7 @@ ANSWER_TASKS = {
     "measured": "measurement",
     "balloted": "ballot",
     "judged": "judgment",
+    "compared": "comparison",
     "synthesized": "deliverable",
     "researched": "research",
 }

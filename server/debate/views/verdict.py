@@ -378,13 +378,14 @@ def list_verdict_caps(debate: Debate) -> list[str]:
 def list_dissent(debate: Debate, conclusion: Concluded) -> list[str]:
     """The first readings of judges who found otherwise; [] where no position was found."""
     is_synthesis = conclusion.outcome == "synthesis"
+    made = {seat.name for seat in list_seats(debate, conclusion.votes) if seat.side == SYNTHESIS}
     if not (conclusion.winner or is_synthesis):
         return []
     dissenters = {
         vote.judge
         for vote in conclusion.votes
         if not vote.abstains
-        and (not vote.for_synthesis if is_synthesis else vote.winner != conclusion.winner)
+        and (vote.judge not in made if is_synthesis else vote.winner != conclusion.winner)
     }
     readings = [
         reading

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from server.debate.facts.events import Outcome
 from server.debate.votes.families import family
-from server.debate.votes.voting import SYNTHESIS
+from server.debate.votes.voting import APART, SYNTHESIS
 
 UNKNOWN_WEIGHT = Fraction(110, 100)
 """The weight of a judge whose record is not known: ln 3, as if it were right in three of four cases."""
@@ -66,8 +66,9 @@ def count_votes(
 
     decided: nobody against, more than half of the weight for a side, from two families or with one proven judge, each
     supporter by a clear margin, and a probability of 0.8. leaning: nobody against and half of the weight; or opposed,
-    with two thirds of what voted for a position and a probability of 0.6. contested: opposed otherwise. synthesis: more
-    than half of what voted is for a position of their own. undecided: less than half of the weight voted.
+    with two thirds of what voted for a position and a probability of 0.6. synthesis: more than half of what voted is
+    for one position of their own. contested: opposed otherwise, or most are for positions of their own that are not the
+    same. undecided: less than half of the weight voted.
 
     `threshold`: the share of the weight that makes a side leaning, in place of these conditions.
     `is_capped`: at most leaning. `is_confirmed`: its mirror found the same, which stands in place of probability and
@@ -77,12 +78,15 @@ def count_votes(
     for seat in seats:
         if seat.side and seat.weight > 0:
             sides.setdefault(seat.side, []).append(seat)
-    own = sides.pop(SYNTHESIS, [])
-    total, own_weight = sum_weights(seats), sum_weights(own)
+    made = sides.pop(SYNTHESIS, [])
+    apart = [seat for side in [*sides] if side.startswith(APART) for seat in sides.pop(side)]
+    total, own_weight = sum_weights(seats), sum_weights([*made, *apart])
     chosen_weight = sum(map(sum_weights, sides.values()), Fraction(0))
     is_enough = bool(total) and own_weight + chosen_weight >= total * HALF
+    if is_enough and 2 * sum_weights(made) > own_weight + chosen_weight:
+        return build_count("synthesis", made, total, against=chosen_weight / total)
     if is_enough and own_weight > chosen_weight:
-        return build_count("synthesis", own, total, against=chosen_weight / total)
+        return Count("contested")
     ranked = sorted(
         ((compute_strength(supporters), side) for side, supporters in sides.items()), reverse=True
     )

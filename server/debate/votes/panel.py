@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,7 @@ from fractions import Fraction
 from server.debate.facts.answers import Usage
 from server.debate.facts.beliefs import Agreed, Belief, Vote
 from server.debate.facts.escalation import MirrorHeld
-from server.debate.facts.events import Balloted, Judged
+from server.debate.facts.events import Balloted, Compared, Judged
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
@@ -19,6 +20,7 @@ from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voic
 from server.debate.votes.rereading import list_readings
 from server.debate.votes.voters import verdict_source
 from server.debate.votes.voting import (
+    APART,
     SYNTHESIS,
     CastVote,
     Silence,
@@ -32,6 +34,7 @@ RELEASE = re.compile(r"[-@][0-9]{3,}[0-9-]*$|:latest$")
 """What a provider appends to the name of a model in its answers, as "-2026-01-31" or "-0613"."""
 
 LOST_ORDER = "found for another side when positions, labels and order were turned"
+LOST_ADVICE = "advised something else when positions, labels and order were turned"
 
 
 MIRROR_PREFIX = "mirror "
@@ -90,14 +93,89 @@ def list_seats(debate: Debate, votes: Sequence[Vote]) -> list[Seat]:
         Seat(
             vote.judge,
             find_voter_model(debate, vote.judge),
-            "" if vote.abstains else SYNTHESIS if vote.for_synthesis else vote.winner,
+            find_side(debate, vote),
             vote.margin,
-            debate.weights.get(find_own_seat(vote.judge), Fraction(1))
-            * find_learnt_weight(debate, vote.judge),
+            find_weight(debate, vote.judge),
             is_proven=is_proven(debate, vote.judge),
         )
         for vote in votes
     ]
+
+
+def find_weight(debate: Debate, voter: str) -> Fraction:
+    """What a vote weighs: as somebody said, by the record of its judge."""
+    return debate.weights.get(find_own_seat(voter), Fraction(1)) * find_learnt_weight(debate, voter)
+
+
+def find_side(debate: Debate, vote: Vote) -> str:
+    if vote.abstains:
+        return ""
+    return group_own_advice(debate).get(vote.judge, SYNTHESIS) if vote.for_synthesis else vote.winner
+
+
+def list_own_readings(debate: Debate) -> list[Judged]:
+    """The readings of the judges who in all of theirs advise something that is none of the positions."""
+    return [
+        reading
+        for judge in judge_seats(debate.setup)
+        if advises_own(debate, judge)
+        for reading in list_readings_of(debate, judge)
+    ]
+
+
+def advises_own(debate: Debate, judge: str) -> bool:
+    return has_answered(debate, judge) and all(
+        reading.informative and reading.recommendation and not reading.winner
+        for reading in list_readings_of(debate, judge)
+    )
+
+
+def list_own_groups(debate: Debate) -> dict[str, set[str]]:
+    """Where what each of these judges advises belongs: as it was compared; uncompared it is nobody else's."""
+    groups: dict[str, set[str]] = {
+        judge: {judge} for judge in list_judges(debate) if advises_own(debate, judge)
+    }
+    if debate.comparison:
+        readings = list_own_readings(debate)
+        groups |= {reading.seat: set() for reading in readings}
+        for reading, number in zip(readings, debate.comparison.groups, strict=True):
+            groups[reading.seat].add(str(number))
+    return groups
+
+
+@once
+def group_own_advice(debate: Debate) -> dict[str, str]:
+    """The side of each judge with advice of its own: `SYNTHESIS` for the advice of most of them.
+
+    As long as it is not known whether it is the same, and a finding hangs on that, there is no such advice.
+    """
+    groups = {judge: "".join(own) for judge, own in list_own_groups(debate).items() if len(own) == 1}
+    largest = Counter(groups.values()).most_common(2)
+    has_leader = len(largest) == 1 or (len(largest) > 1 and largest[0][1] > largest[1][1])
+    is_known = debate.comparison is not None or not wants_comparison(debate)
+    leader = largest[0][0] if has_leader and is_known else None
+    return {judge: SYNTHESIS if group == leader else f"{APART}{judge}" for judge, group in groups.items()}
+
+
+def wants_comparison(debate: Debate) -> bool:
+    """Whether a finding hangs on whether pieces of advice are the same, which are none of the positions."""
+    own = list_own_readings(debate)
+    if len(own) < 2:  # noqa: PLR2004  (one is the same as itself)
+        return False
+    votes = [compute_judge_vote(debate, judge) for judge in judge_seats(debate.setup)]
+    names = {reading.seat for reading in own}
+    own_weight = sum((find_weight(debate, name) for name in names), Fraction(0))
+    others = sum((find_weight(debate, vote.judge) for vote in votes if vote.winner), Fraction(0))
+    return own_weight > others or debate.voting is not None
+
+
+def find_comparison_problem(debate: Debate, event: Compared) -> str:
+    """Why a comparison is impossible; "" where it numbers a group for each piece of advice, the first one first."""
+    first_places = [event.groups.index(number) for number in event.groups]
+    numbers = {place: number for number, place in enumerate(sorted(set(first_places)))}
+    is_fit = [numbers[place] for place in first_places] == [*event.groups]
+    is_whole = len(event.groups) == len(list_own_readings(debate))
+    return "" if is_fit and is_whole else "it is no comparison of what judges advise"
 
 
 def find_learnt_weight(debate: Debate, voter: str) -> Fraction:
@@ -173,6 +251,8 @@ def compute_judge_vote(debate: Debate, judge: str) -> Vote:
         abstains = "answered in one of the two orders only"
     elif len(winners) > 1:
         abstains = LOST_ORDER
+    elif debate.comparison and len(list_own_groups(debate).get(judge, ())) > 1:
+        abstains = LOST_ADVICE
     if abstains:
         return Vote(judge=judge, winner="", margin=0, abstains=abstains)
     winner = winners.pop()
@@ -260,8 +340,9 @@ def list_cast_votes(debate: Debate, votes: Sequence[Vote]) -> list[CastVote]:
     cast = []
     for vote, seat in zip(votes, list_seats(debate, votes), strict=True):
         answers = find_answers(debate, vote.judge)
-        silence = None if seat.side else find_silence(debate, vote, answers)
-        cast.append(CastVote(seat.side, seat.weight, silence))
+        side = "" if seat.side.startswith(APART) else seat.side
+        silence = None if side else find_silence(debate, vote, answers)
+        cast.append(CastVote(side, seat.weight, silence))
     return cast
 
 
@@ -274,7 +355,7 @@ def find_answers(debate: Debate, voter: str) -> list[Judged | Balloted]:
 
 def find_silence(debate: Debate, vote: Vote, answers: Sequence[Judged | Balloted]) -> Silence:
     """Why a vote is for no position."""
-    if vote.abstains == LOST_ORDER:
+    if vote.abstains in (LOST_ORDER, LOST_ADVICE):
         return "inconsistent"
     if answers and not all(answer.informative for answer in answers):
         return "unreadable"

@@ -14,6 +14,10 @@ from server.debate.votes.consensus import classify_share, describe_needed_share,
 
 SYNTHESIS = "*"
 """The choice of a position made of the others. No debater can have this name."""
+
+APART = "**"
+"""Stands before a judge whose position of its own is not the one that most of those advise."""
+
 Silence = Literal["abstained", "unreadable", "inconsistent", "missing"]
 
 

@@ -202,6 +202,8 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:  # noqa: C901 
             fields = build_round_briefing(request)
         case "closing":
             fields = build_round_summary(summary)
+        case "comparison":
+            fields = {"groups": [list(summary.choices)]}
         case "extraction":
             fields = {"claims": [], "left_out": []}
         case "advice" | "review" | "exchange" | "report" | "check":

@@ -5,7 +5,14 @@ import pytest
 from server.debate.views.state import visible_turns
 from server.debate.views.verdict import build_result, build_verdict
 from tests.support.plain_debates import over
-from tests.support.simulation import QUESTION, build_debaters, build_setup, render_finding, simulate
+from tests.support.simulation import (
+    QUESTION,
+    build_debaters,
+    build_setup,
+    render_finding,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("C11", "D2")
 
@@ -61,7 +68,7 @@ class TestTranscript:
     def test_a_null_winner_is_a_synthesis_and_its_verdict_the_position_that_was_made(self) -> None:
         finding = render_finding(None, recommendation="Half now, the rest in May.")
         judges = {"models": ["a/x", "b/y", "c/z"]}
-        at = simulate(build_setup(options={"judges": judges}), lambda c: finding if c.reading else "x").play()
+        at = simulate(build_setup(options={"judges": judges}), task_script({"judgment": finding})).play()
         assert build_result(at.debate)["verdict"] == {
             "verdict": "Half now, the rest in May.",
             "winner": None,

@@ -26,8 +26,10 @@ def answer_opinion(call: Call) -> ScriptAnswer:
 
 
 def answer_verdict(call: Call) -> ScriptAnswer:
+    if call.task == "comparison":
+        return '{"groups": [["R2"], ["R1"]]}'
     if call.reading:
-        return f"```json\n{render_finding(None)}\n```"
+        return f"```json\n{render_finding(None, recommendation=f'Lease it, {call.reading}.')}\n```"
     return ProviderFailure("timeout") if (call.seat, call.round) == ("Opponent", 1) else "Because."
 
 
@@ -49,7 +51,7 @@ def play_verdict() -> list[Event]:
     """A provider fails and the debate pauses; it is resumed, and concluded after the round."""
     at = simulate(build_setup(format="verdict", max_rounds=4), answer_verdict).play()
     intervene(at, "resume", reason="the provider is back")
-    at.script = lambda call: answer_verdict(call) if call.reading else "Because."
+    at.script = lambda call: answer_verdict(call) if call.task in ("judgment", "comparison") else "Because."
     return intervene(at.play_through_round(1), "conclude", reason="enough").play().events
 
 
