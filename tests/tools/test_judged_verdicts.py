@@ -102,9 +102,16 @@ async def test_an_error_that_both_sides_share_is_corrected_before_anybody_is_quo
         open_modern, find("Ada", **told), find("Ben", **{**told, "recommendation": "Move."})
     )
     lines = [line.split("**")[1] for line in text.splitlines() if line.startswith("**")]
-    assert lines[:5] == ["Divided", "Next", "Corrected", "Missed at first", "Changes if"]
+    assert lines[:5] == ["Divided", "Corrected", "Next", "Missed at first", "Changes if"]
     assert found["answer"]["corrected"] == [{"text": told["corrected"], "sources": ["judge 1", "judge 2"]}]
     assert '"Move."' in text
+
+
+async def test_it_is_corrected_before_the_reasons_where_judges_agree(open_modern: Any) -> None:
+    told = {"recommendation": "Keep it.", "corrected": "A row takes 8 kB at most, not 8 MB."}
+    _, text, _ = await judge(open_modern, find("Ada", **told), find("Ada", **told))
+    lines = [line.split("**")[1] for line in text.splitlines() if line.startswith("**")]
+    assert lines[:3] == ["Agreed (2 of 2 judges, 2 families)", "Corrected", "Because"]
 
 
 @pytest.mark.parametrize(
@@ -187,3 +194,19 @@ async def test_nine_judges_do_not_decide_over_a_side_for_which_nobody_argued(
     assert (told in found["headline"]) is not is_heard
     assert (told in found["cautions"]) is not is_heard
     assert sum(len(judge.requests) for judge in judges.values()) == 9
+
+
+@pytest.mark.parametrize("format_name", ["round_robin", "settle"])
+async def test_what_a_panel_without_judges_holds_in_private_stands_with_its_result(
+    open_modern: Any, format_name: str
+) -> None:
+    models = {name: ScriptedModel(name=f"{name}/x") for name in ("v", "w")}
+    panel = [{"name": "Ada", "role": "engineer"}, {"name": "Ben", "role": "buyer"}]
+    asked = {"question": "Where do jobs wait?", "debaters": panel, "models": [*models]}
+    async with open_modern(models) as client:
+        options = {"ballots": "blind"}
+        found = await call(
+            client, "start_debate", **asked, format=format_name, options=options, run=True, wait_seconds=30
+        )
+    assert [one["seat"] for one in found["answer"]["findings"]] == ["Ada", "Ben"]
+    assert all("is the easiest to undo" in one["text"] for one in found["answer"]["findings"])

@@ -163,12 +163,11 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
         else row("Or", one.advice)
         for one in answer.branches
     ]
-    rows += [
-        row("About the question", answer.premise),
-        row("Next", answer.next),
-        row("Because", answer.because),
-    ]
-    rows += [row("Corrected", one.text) for one in answer.corrected]
+    corrected = [row("Corrected", one.text) for one in answer.corrected]
+    reasons = [row("Next", answer.next), row("Because", answer.because)]
+    rows.append(row("About the question", answer.premise))
+    # What corrects an error that all sides share comes first, where judges decide between sides.
+    rows += [*corrected, *reasons] if answer.findings else [*reasons, *corrected]
     rows += [row("Missed at first", one.text) for one in answer.missed]
     rows += [
         row("Changes if", answer.changes_if),

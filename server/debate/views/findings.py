@@ -6,6 +6,7 @@ from server.debate.analysis.confidence import Confidence
 from server.debate.answer.count import HEADS
 from server.debate.answer.lines import UNMEASURED, AnswerLines, Finding
 from server.debate.facts.advice import Sourced
+from server.debate.facts.beliefs import Vote
 from server.debate.facts.events import Compared, Concluded, Judged, Outcome
 from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import format_count
@@ -49,10 +50,11 @@ def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
             problem=problem,
             cost=describe_costs(debate)[0],
             how_sure=describe_one_family(debate),
+            findings=list_findings(debate),
         )
     side, seats = find_side_ahead(debate, conclusion), list_seats(debate, conclusion.votes)
     supporters = [seat for seat in seats if side and seat.side == side]
-    judged, findings = visible_judgments(debate), list_findings(debate, conclusion, side)
+    judged, findings = visible_judgments(debate), list_findings(debate, conclusion.votes, side)
     first = next((one for one in judged if one.seat in {seat.name for seat in supporters}), None)
     is_own_word = verdict_source(debate.setup) == "moderator" or conclusion.outcome in (
         "decided",
@@ -183,9 +185,9 @@ def choose_words(first: Judged | None, judged: Sequence[Judged], field: str) -> 
     return next((text for one in filter(None, (first, *judged)) if (text := getattr(one, field))), "")
 
 
-def list_findings(debate: Debate, conclusion: Concluded, ahead: str) -> list[Finding]:
+def list_findings(debate: Debate, votes: Sequence[Vote] = (), ahead: str = "") -> list[Finding]:
     """The words of everybody who was asked, grouped by side, those of the side ahead first."""
-    sides = {seat.name: seat.side for seat in list_seats(debate, conclusion.votes)}
+    sides = {seat.name: seat.side for seat in list_seats(debate, votes)}
     findings = []
     for one in visible_judgments(debate):
         text = one.recommendation or one.verdict
@@ -199,7 +201,10 @@ def list_findings(debate: Debate, conclusion: Concluded, ahead: str) -> list[Fin
         findings.append(Finding(seat=one.seat, side=side, stand=f"{describe_stand(own)}{where}", text=text))
     if shows_beliefs(debate) and not debate.judgments:
         named = name_debate(debate)
-        for ballot in named.last_ballots:
+        private = {
+            ballot.seat: ballot for ballot in named.private_ballots if ballot.wave in ("round", "final")
+        }
+        for ballot in named.last_ballots or private.values():
             if ballot.position and shows_seat(debate, ballot.seat):
                 side = sides.get(ballot.seat, "") if sides else ballot.choice
                 stand = describe_stand(ballot.choice)
