@@ -8,7 +8,7 @@ import pytest
 
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from tests.support.biased_judges import PromptText, answer_finding
+from tests.support.biased_judges import BIASED, PromptText, answer_finding
 from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model
 
@@ -210,3 +210,27 @@ async def test_what_a_panel_without_judges_holds_in_private_stands_with_its_resu
         )
     assert [one["seat"] for one in found["answer"]["findings"]] == ["Ada", "Ben"]
     assert all("is the easiest to undo" in one["text"] for one in found["answer"]["findings"])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("bias", ["the first listed", "a fixed key", "the side that spoke last"])
+async def test_judges_who_follow_a_place_or_a_label_find_for_nobody_and_read_twice(
+    open_modern: Any, bias: str, count: int
+) -> None:
+    def follow(request: Request) -> str:
+        if request.prompt.summary.task != "judgment":
+            return build_reply_text(request)
+        prompt = PromptText(request.prompt.messages[-1].content)
+        return answer_finding(prompt, BIASED[bias](prompt, ""))
+
+    judges = {f"j{n}": ScriptedModel(follow, name=f"f{n}/x") for n in range(count)}
+    asked = {
+        "question": "Where do jobs wait?",
+        "debaters": [{**SIDES[0], "model": "p"}, {**SIDES[1], "model": "q"}],
+        "options": {"judges": {"models": [*judges]}, "ballots": "none"},
+    }
+    debaters = {name: ScriptedModel(name=f"{name}/x") for name in ("p", "q")}
+    async with open_modern({**judges, **debaters}) as client:
+        found = await call(client, "start_debate", **asked, run=True, wait_seconds=30)
+    assert (found["outcome"], found["winner"], found["answer"]["head"]) == ("undecided", "", "Open")
+    assert [len(judge.requests) for judge in judges.values()] == [2] * count

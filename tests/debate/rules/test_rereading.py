@@ -9,6 +9,7 @@ from server.debate.facts.events import Judged
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.state.labels import order_sides
+from server.debate.views.awaited import awaited_turns
 from server.debate.votes.panel import list_wanted_readings
 from tests.support.simulation import (
     DebateSimulation,
@@ -128,3 +129,23 @@ def test_the_judges_of_a_mirror_read_by_the_same_rule() -> None:
     }
     assert at.play().status == "concluded"
     assert len(at.debate.judgments) == 2
+
+
+def list_awaited(at: DebateSimulation) -> list[tuple[str, str]]:
+    return [(turn.speaker, turn.reading) for turn in awaited_turns(at.debate)]
+
+
+def test_who_judges_by_hand_is_told_which_reading_is_wanted() -> None:
+    def script(call: Call) -> ScriptAnswer:
+        return (FOR if call.seat == "judge 1" else AGAINST) if call.reading else default_script(call)
+
+    def begin(count: int, **panel: Any) -> DebateSimulation:
+        asked = build_setup(options={"judges": {"models": ["caller"] * count, **panel}})
+        return simulate(asked, script).play()
+
+    assert list_awaited(begin(1)) == [("judge 1", "1 of 2"), ("judge 1", "2 of 2")]
+    assert list_awaited(begin(1, both_orders=False)) == [("judge 1", "")]
+    at = begin(2)
+    assert list_awaited(at) == [("judge 1", "1"), ("judge 2", "1")]
+    at.add_events(*[at.answer(call) for call in at.due_calls()])
+    assert list_awaited(at) == [("judge 1", "2 of 2"), ("judge 2", "2 of 2")]

@@ -10,6 +10,7 @@ from server.debate.facts.events import Compared
 from server.debate.machine.transitions import apply
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
+from server.debate.views.findings import describe_comparison
 from server.debate.views.verdict import build_verdict
 from server.debate.votes.counting import Seat, count_votes
 from server.debate.votes.panel import list_judgments
@@ -67,6 +68,13 @@ def test_advice_that_comes_to_the_same_is_a_finding_and_stands_first() -> None:
     assert (found.outcome, found.answer.head) == ("synthesis", "None of the positions (2 of 3 judges)")
     assert found.answer.recommendation == "Use a queue."
     assert [(call.seat, call.slot_index) for call in list_compared(at)] == [("judge 1", 3)]
+    assert at.debate.comparison is not None
+    assert describe_comparison(at.debate.comparison) == (
+        "Judges advise something of their own: the same thing, as judge 1's model says."
+    )
+    assert "2 different things" in describe_comparison(
+        at.debate.comparison.model_copy(update={"groups": (0, 1)})
+    )
 
 
 @pytest.mark.parametrize(
