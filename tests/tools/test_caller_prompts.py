@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7", "M4", "N17")]
 SIDES = [{"name": "Me", "stance": "yes, at once", "model": "caller"}, {"name": "Bot", "stance": "no"}]
 TALK = {"ballots": "none"}
 LONG = [{"title": "Plan", "text": "The plan is long. " * 5_000}]
-SHAPE = "Numbered points in plain prose, at most 180 words."
+SHAPE = "Write points that begin with [1], [2] and so on"
 
 
 def forms(result: Any) -> tuple[str, str]:
@@ -70,10 +70,10 @@ async def test_the_rules_are_given_once_a_debate(open_modern: Any) -> None:
         mine = {"debate_id": step["debate_id"], "speaker": "Me", "text": "It pays."}
         following = await client.call_tool("submit_turn", mine)
 
-    assert step["rules"].startswith("You take part in a debate")
+    assert step["rules"].startswith("Somebody wants a second opinion")
     assert step["rules"] not in step["awaited"][0]["prompt"]
     assert following.structured_content["rules"] == ""
-    assert "You take part in a debate" not in result_text(following)
+    assert "Somebody wants a second opinion" not in result_text(following)
     assert following.structured_content["awaited"][0]["prompt"].startswith("# Question")
 
 
