@@ -20,7 +20,7 @@ async def main(client: Client) -> None:
         print(started["estimate"])
         found = await wait_for_verdict(client, started["debate_id"])
         print(f"{found['effort']} {found['cost']}")
-        print(f"{found['headline']} {found['confidence']['basis']} {found['more']}\n")
+        print(f"{found['headline']} {found['confidence']['basis']}\n")
 
 
 if __name__ == "__main__":
