@@ -59,7 +59,7 @@ class GroupedOptionsCommand(click.Command):
         rows = {
             option.name or "": row
             for option in self.get_params(ctx)
-            if (row := option.get_help_record(ctx)) is not None
+            if isinstance(option, click.Option) and (row := option.get_help_record(ctx)) is not None
         }
         write_groups(formatter, rows, DEBATE_OPTIONS)
 

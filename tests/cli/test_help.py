@@ -23,6 +23,7 @@ def test_help_of_a_debate_begins_with_common_options_and_lists_each_once(cli: Cl
     assert listed[:4] == ["--model", "--document", "--my-answer", "--effort"]
     assert len(listed) == len({*listed})
     assert {"--chaos", "--help", "--quorum", "--observer"} <= {*listed}
+    assert told.count("[QUESTION]") == 1  # in the usage, and not among the options
 
 
 def test_a_question_in_place_of_a_command_is_debated(cli: Cli) -> None:

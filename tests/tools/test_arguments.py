@@ -176,6 +176,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("start_debate", {"my_answer": ["a", "b"]}, "`my_answer` must be text."),
     (
         "start_debate",
+        {"my_answer": "Ada.", "options": {"my_answer": "Bob."}},
+        "`my_answer` is given in `options` as well. Leave one of them out.",
+    ),
+    (
+        "start_debate",
         {"positions": ["for", "against"]},
         'is unknown: pass debaters=[{"name": …, "stance": …}], one for each',
     ),

@@ -16,6 +16,7 @@ from server.tools.arguments.synonyms import (
     find_names,
     find_places,
     format_path,
+    holds,
     normalize,
 )
 
@@ -134,6 +135,8 @@ def describe_unknown(path: Path, schema: Schema, reading: Reading) -> str:
     if advice := INSTEAD.get(normalize(word)):
         return f"is unknown: {advice}"
     if places := [place for place in find_places(reading.model, word) if place != path]:
+        if len(places) == 1 and reading.is_listed(path) and holds(reading.arguments, places[0]):
+            return f"is given in `{format_path(places[0][:-1])}` as well. Leave one of them out"
         return " or ".join(map(describe_place, places[:MAX_ERRORS]))
     shown = names if path[1:] else [*reading.listed]
     nearest = get_close_matches(word, names, n=1, cutoff=CLOSE)

@@ -255,3 +255,11 @@ def put(root: dict[str, Any], place: Path, value: Any) -> bool:
             return False
         here = inner
     return bool(here.setdefault(str(place[-1]), value) == value)
+
+
+def holds(root: dict[str, Any], place: Path) -> bool:
+    """Whether there is a value at that place."""
+    here: Any = root
+    for part in place:
+        here = here.get(str(part)) if isinstance(here, dict) else None
+    return here is not None
