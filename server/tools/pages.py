@@ -41,16 +41,16 @@ async def build_page(manager: DebateManager, source: ViewSource, view: View, par
     Raises InvalidRequestError if the view ends before the page begins.
     """
     empty = ViewResult(**await describe_debate(manager, source, "read_debate"), view=view.name)
-    if view.render is None and not part.offset:
+    if view.render is None:
         data = view.build(source)
-        result = empty.model_copy(update={"data": data})
         if "since_seq" in view.parameters and data["more"]:
             following = {"debate_id": source.id, "view": view.name, "since_seq": data["next_seq"]}
-            result = result.model_copy(update={"next": f"Next: {format_call('read_debate', **following)}."})
-        if count_json(result) < part.limit and not part.length:
+            empty = empty.model_copy(update={"next": f"Next: {format_call('read_debate', **following)}."})
+        result = empty.model_copy(update={"data": data})
+        if not (part.offset or part.length) and count_json(result) < part.limit:
             return result
     names = {"debate_id": source.id, "view": view.name, "since_round": source.since_round}
-    names |= {"round": source.round, "seat": source.seat}
+    names |= {"since_seq": source.since_seq, "round": source.round, "seat": source.seat}
     return cut_page(
         empty, view.render_text(source), part, {key: value for key, value in names.items() if value}
     )

@@ -12,6 +12,7 @@ from tests.support.servers import OpenClient
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D26")]
 
+YES, NO = {"name": "Yes", "stance": "yes"}, {"name": "No", "stance": "no"}
 ME, BOT = {"name": "Me", "stance": "yes", "model": "caller"}, {"name": "Bot", "stance": "no", "model": "bot"}
 
 
@@ -72,6 +73,25 @@ async def test_a_page_has_a_bound_whatever_was_written(open_modern: OpenClient) 
     assert rows[0]["question"] == "Q?"
     assert rows[0]["documents"][0]["text"].startswith("猫猫")
     assert all("猫 N" in row["text"] for row in rows[2:])
+
+
+async def test_parts_of_a_page_are_all_of_that_page_and_the_last_names_the_next_page(
+    open_modern: OpenClient,
+) -> None:
+    talker = ScriptedModel(lambda request: f"{request.seat} says: it pays. " * 300)
+    async with open_modern({"mine": talker}, "mine") as client:
+        started = await call(client, "start_debate", question="Q?", debaters=[YES, NO], run=True)
+        this = {"debate_id": started["debate_id"], "view": "events", "since_seq": 3}
+        page = await call(client, "read_debate", **this)
+        assert page["data"]["more"]
+        parts = [await call(client, "read_debate", **this, limit=9_000)]
+        while offset := parts[-1]["next_offset"]:
+            assert f"since_seq=3, offset={offset}, limit=9000)" in parts[-1]["next"]
+            parts.append(await call(client, "read_debate", **this, limit=9_000, offset=offset))
+
+    assert len(parts) > 2
+    assert json.loads("".join(part["text"] for part in parts)) == page["data"]
+    assert parts[-1]["next"] == page["next"]
 
 
 @pytest.mark.requirement("N7")
