@@ -174,6 +174,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "`topic` is another word for `question`, which is given as well.",
     ),
     ("start_debate", {"my_answer": ["a", "b"]}, "`my_answer` must be text."),
+    ("start_debate", {"max_cost_usd": 0}, "`max_cost_usd` must be more than 0."),
     (
         "start_debate",
         {"my_answer": "Ada.", "options": {"my_answer": "Bob."}},

@@ -112,6 +112,8 @@ def describe_error(details: Mapping[str, Any], reading: Reading) -> str:  # noqa
             return str(details["ctx"]["error"])
         case "too_long" if isinstance(details["input"], str):  # a text that was cleaned before the check
             return BOUNDS["string_too_long"].format(**details["ctx"])
+        case "greater_than_equal" if 0 < details["ctx"]["ge"] < 1:  # the least part of a dollar
+            return BOUNDS["greater_than"].format(gt=0)
         case kind if kind in BOUNDS:
             return BOUNDS[kind].format(**details.get("ctx", {}))
         case _ if choices:
