@@ -156,13 +156,25 @@ def supersede_votes(debate: Debate) -> Debate:
     """Take back the votes of this round: they were given on a transcript with a turn that was retracted since."""
     judgments = [vote for vote in debate.judgments if vote.round == debate.round]
     ballots = [vote for vote in debate.ballots if vote.round == debate.round and vote.wave != "blind"]
-    compared = [debate.comparison] if debate.comparison else []
-    superseded = (*judgments, *compared, *ballots)
+    debate = supersede_comparison(debate)
+    superseded = (*judgments, *ballots)
     return replace(
         debate,
         judgments=tuple(vote for vote in debate.judgments if vote not in judgments),
-        comparison=None,
         ballots=tuple(vote for vote in debate.ballots if vote not in ballots),
         superseded=(*debate.superseded, *superseded),
         answered_slots=debate.answered_slots - {(vote.seat, vote.slot_index) for vote in superseded},
+    )
+
+
+def supersede_comparison(debate: Debate) -> Debate:
+    """Take back the comparison of what judges advise, where there is one: it was made of other readings."""
+    compared = debate.comparison
+    if compared is None:
+        return debate
+    return replace(
+        debate,
+        comparison=None,
+        superseded=(*debate.superseded, compared),
+        answered_slots=debate.answered_slots - {(compared.seat, compared.slot_index)},
     )

@@ -93,6 +93,8 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
         case Compared():
             check_open_slot(debate, event, "comparison")
             check_fits(find_comparison_problem(debate, event))
+            if event.seen < max(reading.seen for reading in debate.judgments):
+                return replace(debate, superseded=(*debate.superseded, event))
             return fill_slot(debate, event, comparison=event)
         case Synthesized():
             check_open_slot(debate, event, "deliverable")
@@ -167,6 +169,7 @@ def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:
     if event.seen < debate.retracted_at and showed_turns:
         return replace(debate, superseded=(*debate.superseded, event))
     if isinstance(event, Judged):
+        debate = convergence.supersede_comparison(debate)
         return fill_slot(debate, event, judgments=(*debate.judgments, event))
     if event.wave == "sample":
         return fill_slot(debate, event, samples=(*debate.samples, event))

@@ -93,7 +93,7 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
         yield from render_private_steps(debate, call)
         yield from render_answer_format(debate, call)
         return
-    own, replaces = find_own_prompt(debate, call.seat)
+    own, replaces = find_own_prompt(debate, call)
     yield from map(wording.quote_instruction, list_instructions(debate, call, own))
     if is_debater_call(debate, call):
         yield from render_debater_material(debate, call)

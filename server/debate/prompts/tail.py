@@ -9,11 +9,16 @@ from server.debate.state.labels import order_sides, side_labels
 from server.debate.state.seats import find_seat_prompt
 
 
-def find_own_prompt(debate: Debate, seat: str) -> tuple[str, bool]:
-    """(the seat's own prompt or "", whether it replaces the steps of its task) (requirements C14, C19)."""
-    prompt, replaces = find_seat_prompt(debate.setup, seat)
-    if seat in debate.setup.prompt_functions:
-        prompt = debate.seat_prompts.get(seat, "")
+def find_own_prompt(debate: Debate, call: Call) -> tuple[str, bool]:
+    """(the seat's own prompt or "", whether it replaces the steps of its task) (requirements C14, C19).
+
+    A judge's prompt is about finding for a side, and says nothing of whether pieces of advice are the same.
+    """
+    if call.task == "comparison":
+        return "", False
+    prompt, replaces = find_seat_prompt(debate.setup, call.seat)
+    if call.seat in debate.setup.prompt_functions:
+        prompt = debate.seat_prompts.get(call.seat, "")
     return prompt, replaces and bool(prompt)
 
 

@@ -89,7 +89,7 @@ def find_seat_prompt(setup: Opened, seat: str) -> tuple[str, bool]:
 def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
     """The research servers that a seat may use for an answer: debaters to argue, the moderator to open a round."""
     if is_judge(seat):
-        return setup.judges.tools
+        return setup.judges.tools if task != "comparison" else ()
     if debater := next((each for each in setup.debaters if each.name == seat), None):
         return debater.tools if task in ("argument", "advice", "review") else ()
     officer = find_officers(setup).get(seat)

@@ -27,7 +27,7 @@ def list_first_readings(judges: Sequence[str], *, both_orders: bool) -> dict[str
 def list_readings(
     judges: Sequence[str], found: Iterable[Judged], *, both_orders: bool
 ) -> dict[str, tuple[int, ...]]:
-    """The readings that each judge is asked for in all, once the first ones are in or given up.
+    """The readings that each judge is asked for in all, once the first ones are in or given up, its first one first.
 
     Who gave no first reading, or is too small a model, is not asked for a second one.
     """
@@ -38,7 +38,8 @@ def list_readings(
         if reading.informative and reading.slot_index in wanted.get(reading.seat, ())
     ]
     if both_orders and not leave_no_doubt(first):
-        wanted |= dict.fromkeys((reading.seat for reading in first), ORDERS)
+        seats = {reading.seat for reading in first}
+        wanted |= {seat: tuple(dict.fromkeys((*wanted[seat], *ORDERS))) for seat in seats}
     return wanted
 
 

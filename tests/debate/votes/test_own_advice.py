@@ -181,6 +181,54 @@ def test_a_turn_that_is_retracted_meanwhile_has_it_asked_again() -> None:
     assert len(at.debate.superseded) == 3
 
 
+def test_a_comparison_of_readings_from_before_a_retraction_is_put_aside() -> None:
+    at = hold(QUEUE, until="comparison")
+    late = at.answer(at.due_calls()[0])
+    at.intervene("retract", to="Opponent", round=1)
+    at.play(lambda _: any(call.task == "comparison" for call in at.due_calls()))
+    at.add_events(late)
+    assert at.debate.comparison is None
+    assert late in at.debate.superseded
+    assert build_verdict(at.play().debate).outcome == "synthesis"
+
+
+def test_a_judge_who_is_heard_after_the_comparison_has_it_made_again() -> None:
+    def script(call: Call) -> ScriptAnswer:
+        if call.seat == "judge 3" and not is_back:
+            return ProviderFailure("unavailable")
+        return (WAIT if call.seat == "judge 3" else QUEUE) if call.reading else default_script(call)
+
+    is_back = False
+    at = simulate(build_setup(options={"judges": {"models": list(MODELS[:3])}}), script)
+    at.play(lambda _: any(call.task == "comparison" for call in at.due_calls()))
+    under_way = at.answer(at.due_calls()[0])
+    at.intervene("pause")
+    at.add_events(under_way)
+    is_back = True
+    at.intervene("resume")
+    at.play()
+    assert at.debate.comparison is not None
+    assert len(at.debate.comparison.groups) == 6
+    assert under_way in at.debate.superseded
+    assert at.status == "concluded"
+
+
+def test_who_compares_is_not_told_how_to_judge_and_looks_nothing_up() -> None:
+    told = {"prompt": "Name the cheaper side.", "replaces_task": True, "tools": ["search"]}
+    prompts = {call.task: prompt for call, prompt in hold(QUEUE, judges=told).calls_made}
+    judging, comparing = (prompts[task].messages[-1].content for task in ("judgment", "comparison"))
+    assert "R1:\n> Use a queue.\nR2:\n> Use a queue." in comparing
+    for text in ("Name the cheaper side.", "search"):
+        assert text in judging
+        assert text not in comparing
+
+
+def test_the_first_reading_is_the_one_that_its_judge_gave_first() -> None:
+    at = hold(FOR, (FOR, QUEUE))
+    stands = [one.stand for one in build_verdict(at.debate).answer.findings if one.seat == "judge 2"]
+    assert stands == ["with advice of its own in its first reading", "for Proponent in its second reading"]
+
+
 @pytest.mark.parametrize("groups", [(0,), (1, 0), (0, 2), (0, 0, 0)])
 def test_a_record_cannot_compare_what_nobody_advised(groups: tuple[int, ...]) -> None:
     at = hold(QUEUE, until="comparison")
