@@ -43,9 +43,9 @@ def list_reports(debate: Debate) -> list[set[str]]:
 
 def describe_unargued(debate: Debate) -> list[str]:
     """Such as "Not heard: Ben did not argue for its position, say 2 of 2 judges."."""
-    who = "judges" if debate.judgments else "moderator"
+    who = "judge" if debate.judgments else "moderator"
     return [
         f"Not heard: {one.name} did not argue for its position, "
-        + (f"say {one.said} of {one.asked} {who}." if debate.judgments else f"says the {who}.")
+        + (f"say {one.said} of {one.asked} judges." if one.asked > 1 else f"says the {who}.")
         for one in list_unargued(debate)
     ]

@@ -168,7 +168,11 @@ def test_a_mirror_and_a_baseline_take_the_debate_three_times_for_a_mirror_has_no
 def test_an_assured_debate_has_a_mirror_where_one_can_be_held(
     models: list[str], asked: dict[str, Any], mirror: str
 ) -> None:
-    assert plan(models, "assured", **asked).mirror == mirror
+    setup = plan(models, "assured", **asked)
+    assert setup.mirror == mirror
+    assert ("a mirror before it counts as decided" in describe_effort(setup)) == (mirror == "if_decided")
+    has_baseline = any(phase.is_baseline for phase in setup.phases)
+    assert ("a blind vote for as many tokens" in describe_effort(setup)) == has_baseline
 
 
 def test_a_setup_without_levels_stays_as_it_is() -> None:

@@ -70,6 +70,11 @@ def test_more_than_half_of_the_judges_have_to_say_so(said: Sequence[Any], told: 
     assert not told or NOT_HEARD.format(told) in found.headline
 
 
+def test_one_judge_alone_is_no_count() -> None:
+    cautions = build_verdict(hold([["Ben"]], judges=1).debate).cautions
+    assert "Not heard: Ben did not argue for its position, says the judge." in cautions
+
+
 def test_a_judge_says_so_in_every_reading_or_not_at_all() -> None:
     def script(call: Call) -> ScriptAnswer:
         listed = ["Ben"] if call.reading == 1 else []

@@ -68,7 +68,8 @@ def estimate(debate: Debate) -> Estimate:
     """Estimate from rounds and seats: answers of 100 to 400 tokens in 3 to 20 seconds, and prompts that quote them.
 
     At least where the first readings of judges leave no doubt, at most where all read again. A baseline costs as much
-    again. So does a mirror that is held in any case; it has no baseline.
+    again. So does a mirror that is held in any case; it has no baseline. One call more, which is rare, compares what
+    judges advise of their own.
     """
     if debate.setup.answering:
         return estimate_advice(debate)
