@@ -108,9 +108,8 @@ def name_finding(debate: Debate, conclusion: Concluded, supporters: Sequence[Sea
         return f"{head} (one moderator's decision)" if conclusion.outcome == "leaning" else head
     own = sum(vote.for_synthesis for vote in conclusion.votes)
     if conclusion.outcome == "contested" and not supporters and own > len(conclusion.votes) - own:
-        return (
-            f"None of the positions ({own} of {format_count(len(conclusion.votes), 'judge')}, not the same)"
-        )
+        known = "not the same" if debate.comparison else "not compared"
+        return f"None of the positions ({own} of {format_count(len(conclusion.votes), 'judge')}, {known})"
     counted = count_voters(debate, conclusion, supporters)
     unsure = HEADS["undecided"] if verdict_source(debate.setup) == "swing" else "Unsure"
     families = len(list_families(supporters))

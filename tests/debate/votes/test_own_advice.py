@@ -131,6 +131,8 @@ def test_without_an_answer_nothing_is_taken_for_the_same_and_the_debate_goes_on(
             f"{len(panel)} of {len(panel)} found for a position of their own. "
             "Whether these are the same, nobody said."
         )
+        assert found.answer.head.endswith(", not compared)")
+        assert "not the same" not in found.headline
 
 
 @pytest.mark.parametrize(
