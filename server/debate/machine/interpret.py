@@ -7,6 +7,8 @@ can act on: it gets one more attempt.
 from collections.abc import Callable
 from typing import Any, NamedTuple, assert_never
 
+from pydantic_core import from_json
+
 from server.debate.facts.advice import Advised, Checked, Exchanged, Reported, Reviewed
 from server.debate.facts.answers import MessageAct
 from server.debate.facts.events import (
@@ -136,7 +138,7 @@ def find_form(call: Call) -> Form:
 def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
     hands = hands_over(debate, call)
     text, to, why = parse_handoff(debate, call, text, reply) if hands else (text, "", "")
-    text, holds = read_panel_turn(debate, text) if says_position(debate, call) else (text, "")
+    text, holds = read_panel_turn(debate, text, reply) if says_position(debate, call) else (text, "")
     text, contests = take_contests(debate, call.seat, text)
     text, message = take_message(debate, call.seat, text)
     fields = {"hands_to": to, "no_handoff": why, "contests": contests, "message": message, "holds": holds}
@@ -148,14 +150,16 @@ class PanelTurn(LenientModel):
     holds: OptionalText = ""
 
 
-def read_panel_turn(debate: Debate, text: str) -> tuple[str, str]:
-    """(the turn, whose position its debater says it holds). A turn in prose says nothing of that."""
+def read_panel_turn(debate: Debate, text: str, reply: Reply) -> tuple[str, str]:
+    """(the turn, whose position its debater says it holds). A turn in prose, or cut short, says nothing of that."""
     try:
         turn = PanelTurn.model_validate(find_json(text, ("response",)))
     except ValueError:
-        if begins_with_object(text):
+        if not begins_with_object(text):
+            return text, ""
+        if not reply.cut:
             raise
-        return text, ""
+        turn = PanelTurn.model_validate(from_json(text[text.index("{") :], allow_partial="trailing-strings"))
     holders = find_debaters(debate, turn.holds)
     if not holders and normalize_name(turn.holds) in NOTHING:
         return clean(turn.response), NO_POSITION

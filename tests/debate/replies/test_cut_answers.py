@@ -1,6 +1,7 @@
 """Answers that their limit of tokens cut off: after a thought, within a field, between two."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,11 @@ pytestmark = pytest.mark.requirement("C8", "D3")
 ADVICE = "; raise limits.thinking_tokens or set options.thinking=low"
 
 
-def answer(text: str, *, round_number: int = 3, usage: Usage | None = None) -> Failed | Judged | Spoke:
+def answer(
+    text: str, *, round_number: int = 3, usage: Usage | None = None, **asked: Any
+) -> Failed | Judged | Spoke:
     """What an answer is that was cut: of a judge in round 3, of a debater in round 1."""
-    at = simulate(build_setup()).play_to_round(round_number)
+    at = simulate(build_setup(**asked)).play_to_round(round_number)
     event = interpret(at.debate, at.pending_calls()[0], Reply(text, usage or build_usage(), cut=True))
     assert isinstance(event, Failed | Judged | Spoke)
     return event
@@ -71,6 +74,24 @@ def test_a_turn_that_was_cut_is_a_turn() -> None:
 
     assert isinstance(found, Spoke)
     assert (found.text, found.cut) == ("It costs more than", True)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"response": "It costs more than', '```json\n{"response": "It costs more than']
+)
+def test_a_panels_turn_that_was_cut_says_nothing_of_who_holds_what(text: str) -> None:
+    found = answer(text, round_number=1, format="settle")
+
+    assert isinstance(found, Spoke)
+    assert (found.text, found.cut, found.holds) == ("It costs more than", True, "")
+
+
+@pytest.mark.parametrize("text", ['{"holds": "A1"', '{"response": 7 and more'])
+def test_a_panels_turn_that_was_cut_before_it_began_is_none(text: str) -> None:
+    found = answer(text, round_number=1, format="settle")
+
+    assert isinstance(found, Failed)
+    assert found.cause == "unreadable"
 
 
 BELIEFS = {"A": 60, "B": 40}

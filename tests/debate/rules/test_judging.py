@@ -178,8 +178,8 @@ class TestWords:
         found = judged(
             (render_finding("A1", verdict="A, first."), render_finding("B1", verdict="A, second.")),
             (
+                render_finding("B1", verdict="B, turned back."),
                 render_finding("B1", verdict="B, first.", reasoning="B was right."),
-                render_finding("B1", verdict="B, second."),
             ),
             (render_finding("B1", verdict="B, third."), render_finding("B1", verdict="B, fourth.")),
         )

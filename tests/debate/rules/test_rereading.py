@@ -125,7 +125,7 @@ def test_the_judges_of_a_mirror_read_by_the_same_rule() -> None:
         "judge 1": (1,),
         "judge 2": (2,),
         "mirror judge 1": (1, 2),
-        "mirror judge 2": (1, 2),
+        "mirror judge 2": (2, 1),
     }
     assert at.play().status == "concluded"
     assert len(at.debate.judgments) == 2
