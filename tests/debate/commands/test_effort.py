@@ -59,6 +59,17 @@ def test_a_level_chooses_ballots_judges_and_more(
     check_opened(setup)
 
 
+@pytest.mark.parametrize("format_name", ["round_robin", "settle"])
+def test_a_panel_with_roles_and_no_stance_is_not_asked_which_of_them_is_right(format_name: str) -> None:
+    roles = [{"name": "Ada", "role": "engineer"}, {"name": "Ben", "role": "buyer"}]
+    levels = [plan(FIVE, level, format=format_name, debaters=roles) for level in PRESETS]
+    assert [setup.ballots for setup in levels] == ["none"] * 3
+    with_stance = [{**roles[0], "stance": "ship"}, roles[1]]
+    assert plan(FIVE, format=format_name, debaters=with_stance).ballots == "blind"
+    asked = plan(FIVE, format=format_name, debaters=roles, options={"ballots": "blind"})
+    assert asked.ballots == "blind"
+
+
 def test_debaters_of_an_assured_debate_are_of_different_families_where_there_are() -> None:
     models = [debater.model for debater in plan(FIVE, "assured").debaters]
     assert models == ["openai/a", "anthropic/c"]

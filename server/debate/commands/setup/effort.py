@@ -57,9 +57,10 @@ def list_levels(highest: EffortLevel) -> list[EffortLevel]:
 def list_open_options(request: DebateRequest) -> tuple[PresetOption, ...]:
     """The options that a request leaves to the preset."""
     options, judges = request.options, request.options.judges
+    has_stances = not request.debaters or any(debater.stance for debater in request.debaters)
     is_open: dict[PresetOption, bool] = {
         "debaters": not all(debater.model for debater in request.debaters) or not request.debaters,
-        "ballots": not asks_for_ballots(options),
+        "ballots": has_stances and not asks_for_ballots(options),  # no role is a right answer
         "stop": options.stop is None,
         "judges": judges is None or not (judges.count or judges.models),
         "mirror": "mirror" not in options.model_fields_set,
