@@ -16,6 +16,7 @@ from server.debate.answer.report import (
     format_correction,
     list_mine_errors,
 )
+from server.debate.answer.sides import read_share
 from server.debate.documents.folding import fold
 from server.debate.facts.advice import Branch, Correction, Sourced
 from server.debate.facts.quoting import quote, quote_inline
@@ -92,12 +93,12 @@ def build_lines(
     report, author = find_report(panel, count)
     if not panel.answers:
         return AnswerLines(head="No answer", problem=problem, cost=cost)
-    value, wrong = find_value(panel, count), list_mine_errors(panel)
+    wrong = list_mine_errors(panel)
     agreement = describe_agreement(panel, count)
     return AnswerLines(
         head=name_outcome(count),
         recommendation=report.recommendation,
-        value="" if has_value(report.recommendation, value) else value,
+        value=find_value(panel, count),
         branches=[*report.branches],
         mine=describe_mine(panel, count),
         wrong_in_mine=[tell_mentions(panel, format_correction(error)) for error in wrong],
@@ -114,6 +115,16 @@ def build_lines(
         written_by=author,
         problem=problem,
     )
+
+
+def list_lead(answer: AnswerLines) -> list[str]:
+    """The value, where the recommendation does not say it, and the recommendation.
+
+    A writer knew the value, and says it in its own way; only a percentage, which is a mean, has to stand as it is.
+    """
+    is_told = answer.written_by == "writer" and read_share(answer.value) is None
+    value = "" if is_told or has_value(answer.recommendation, answer.value) else answer.value
+    return [*filter(None, (value, answer.recommendation))]
 
 
 def quotes(text: str, error: Correction) -> bool:
@@ -150,11 +161,10 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     def row(head: str, text: str, *, is_ours: bool = False, is_lead: bool = False) -> Line:
         return Line(name_head(head, language), text, is_ours, is_lead)
 
-    value = f"{answer.value}: " if answer.value else ""
     rows = [row("Your answer", answer.mine, is_ours=True)]
     rows += [row("Wrong in it", text) for text in answer.wrong_in_mine]
     if answer.recommendation:
-        rows.append(row(answer.head, f"{value}{answer.recommendation}", is_lead=True))
+        rows.append(row(answer.head, ": ".join(list_lead(answer)), is_lead=True))
     elif answer.head:
         rows.append(row(answer.head, answer.problem, is_ours=True, is_lead=True))
     rows += [

@@ -20,7 +20,7 @@ from server.debate.answer.panel import (
     name_exchange,
     name_review,
 )
-from server.debate.answer.report import choose_draft, find_report, limit_words, list_losses
+from server.debate.answer.report import choose_draft, find_report, find_value, limit_words, list_losses
 from server.debate.answer.texts import (
     list_opposed,
     show_answer,
@@ -30,7 +30,7 @@ from server.debate.answer.texts import (
     show_review,
 )
 from server.debate.facts.advice import MINE, FinalAnswer
-from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.quoting import quote_heading, quote_verbatim
 from server.debate.state.labels import turn
 
 ANSWER_WORDS, REVIEW_WORDS, EXCHANGE_WORDS, CHECK_WORDS = 220, 320, 220, 120
@@ -148,10 +148,13 @@ What they want kept stays too. Add what they call missing.
 with its figure, even where you advise something else. Then what turns the advice or makes it fail. Then what to do, \
 in order. General advice is the first to go.
 - Drop a whole point rather than the figure, condition or consequence that makes it worth reading.
+- Write to this person in plain, whole sentences. A figure says what it is of; one that needs a list of others to be \
+understood is left out.
 - recommendation says what to do, with the figures that decide. next is how: the steps in the order \
 of doing, each with its figure, date or sign of success. because is the rest of the answer, in short paragraphs with \
 an empty line between: why, with calculations, cases and warnings. Nothing stands twice.
-- Fill the other fields only with what stands in none of these; else leave them empty.
+- Of the other fields fill only what would make the person do something else and stands in none of these; else leave \
+them empty.
 - corrected: a mistake of an answer that the person may well make too.
 - A figure is the same wherever it stands, and a calculation names all that goes into it.
 - Nothing that nobody wrote. No word about advisors, drafts or reviews.
@@ -310,12 +313,18 @@ def write_report_task(panel: Panel, count: Count, show: Show) -> str:
         if case == "divided" or seat not in count.supporters
     )
     task = _REPORT_TASK.format(
-        count=f"The count is the server's, and fixed: {describe_count(panel, count)}.",
+        count=f"The count is the server's, and fixed: {describe_count(panel, count)}.{tell_value(panel, count)}",
         case=_CASES[case].format(held=held, others=others),
         words=limit_words(draft),
         example=name_review(panel, panel.readers[0]),
     )
     return "\n\n".join([*parts, task])
+
+
+def tell_value(panel: Panel, count: Count) -> str:
+    """What the seats of the side ahead have for the number, date or name that was asked for, for the writer."""
+    value = find_value(panel, count) if count.ahead else ""
+    return f" What was asked for is, as they have it: {quote_heading(value)}. Say that." if value else ""
 
 
 def write_check_task(report: FinalAnswer) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.analysis.confidence import describe_record
 from server.debate.answer.count import SILENCES, Count, find_probability
 from server.debate.answer.debates import build_panel, count_debate
-from server.debate.answer.lines import AnswerLines, build_lines
+from server.debate.answer.lines import AnswerLines, build_lines, list_lead
 from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import Panel
 from server.debate.answer.sides import OWN
@@ -146,7 +146,7 @@ def list_answer_cautions(debate: Debate) -> Iterator[str]:
 
 def format_headline(lines: AnswerLines, caps: Iterable[str]) -> str:
     """Whether the caller's answer stands, the head, the recommendation and its caps, in a line."""
-    advice = ": ".join(map(quote_heading, filter(None, (lines.value, lines.recommendation))))
+    advice = ": ".join(map(quote_heading, list_lead(lines)))
     words = advice if lines.recommendation else lines.problem
     mine = f"Your answer: {lines.mine} " if lines.mine else ""
     finding = f"{mine}{lines.head}: {words}" if words else lines.head

@@ -451,7 +451,13 @@ def test_the_value_stands_before_a_recommendation_that_does_not_name_it() -> Non
     count = count_panel(panel)
     lines = build_lines(replace(panel, reports=(build_report("It will come."),)), count)
     assert list_lines(lines)[0].text == "93 %: It will come."
-    assert build_lines(replace(panel, reports=(build_report("It will come, at 93 %."),)), count).value == ""
+    told = build_lines(replace(panel, reports=(build_report("It will come, at 93 %."),)), count)
+    assert (told.value, list_lines(told)[0].text) == ("93 %", "It will come, at 93 %.")
+    named = play_agreed(value="Version 7")
+    written = build_lines(replace(named, reports=(build_report("The seventh."),)), count_panel(named))
+    composed = build_lines(named, count_panel(named))
+    assert (written.value, list_lines(written)[0].text) == ("Version 7", "The seventh.")
+    assert list_lines(composed)[0].text.startswith("Version 7: ")
     both = play_panel("AB", [], reviewed={})
     open_lines = build_lines(both, count_panel(both))
     assert list_lines(open_lines)[1] == Line("Or", "Advice A")
