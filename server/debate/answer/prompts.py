@@ -148,13 +148,11 @@ What they want kept stays too. Add what they call missing.
 with its figure, even where you advise something else. Then what turns the advice or makes it fail. Then what to do, \
 in order. General advice is the first to go.
 - Drop a whole point rather than the figure, condition or consequence that makes it worth reading.
-- Write to this person in plain, whole sentences. A figure says what it is of; one that needs a list of others to be \
-understood is left out.
-- recommendation says what to do, with the figures that decide. next is how: the steps in the order \
-of doing, each with its figure, date or sign of success. because is the rest of the answer, in short paragraphs with \
-an empty line between: why, with calculations, cases and warnings. Nothing stands twice.
-- Of the other fields fill only what would make the person do something else and stands in none of these; else leave \
-them empty.
+- recommendation is the verdict and what to do, in one to three plain sentences. because is the whole rest of the \
+answer, written to this person as plain text: the claims of the question one by one, why, and all there is to do in \
+one list, in the order of doing, each step with its figure, date or sign of success. Use short paragraphs, lists, and \
+short headings of your own in the language of the question, such as "Why", "Today", "If it goes wrong".
+- The other fields are for what would make the person do something else and stands in neither; most stay empty.
 - corrected: a mistake of an answer that the person may well make too.
 - A figure is the same wherever it stands, and a calculation names all that goes into it.
 - Nothing that nobody wrote. No word about advisors, drafts or reviews.
@@ -162,8 +160,7 @@ them empty.
 At most {words} words in all fields together. JSON only:
 {{"premise": "what the question takes to be so and is false or unproven, and what is true instead; else empty",
 "recommendation": "what to do, in one to three sentences that stand alone",
-"next": ["the first step", "the second", "…"],
-"because": "the rest of the answer, in short paragraphs",
+"because": "the rest of the answer, with line breaks",
 "branches": [{{"if": "…", "do": "…", "from": ["{example}"]}}],
 "corrected": [{{"text": "what is wrong, and what is right instead, in a whole sentence", "from": ["{example}"]}}],
 "changes_if": "which observation, with a threshold, would turn it, and to what",

@@ -73,7 +73,6 @@ def report_schema() -> dict[str, Any]:
     return object_schema(
         premise=text_schema(SHORT),
         recommendation=text_schema(MIDDLE),
-        next=list_schema(text_schema(MIDDLE), 12),
         because=text_schema(LONG),
         branches=list_schema(object_schema(**BRANCH, **{"from": IDS})),
         corrected=list_schema(SOURCED),

@@ -141,7 +141,7 @@ def read_report(panel: Panel, text: str) -> dict[str, Any]:
         "changes_if": show(read_text(fields.get("changes_if"))),
         "corrected": read_sourced(fields.get("corrected"), show),
         "missed": read_sourced(fields.get("missed"), show),
-        "next": show(read_steps(fields.get("next"))),
+        "next": show(read_text(fields.get("next"))),
         "against": against[0] if against else None,
         "assumed": show(read_text(fields.get("assumed"))),
         "follows": read_ids(fields.get("follows")),
@@ -200,15 +200,6 @@ def read_text(value: Any) -> str:
     """A text that may be left out, or the lines of a list; "" for what says "none"."""
     rows = value if isinstance(value, list) else [value]
     return read_words([row for row in rows if drop_nothing(read_words(row))])
-
-
-def read_steps(value: Any) -> str:
-    """Steps, one a line, numbered where there are several and they have no numbers of their own."""
-    rows = value if isinstance(value, list) else []
-    steps = [step for row in rows if (step := drop_nothing(read_words(row)))]
-    if not steps[1:] or any(step[:1].isdecimal() for step in steps):
-        return read_text(value)
-    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
 
 
 def read_words(value: Any) -> str:

@@ -206,21 +206,6 @@ def test_a_report_names_its_sources() -> None:
         read_report(PANEL, '{"recommendation": "Keep it."}')
 
 
-@pytest.mark.parametrize(
-    ("steps", "told"),
-    [
-        (["Measure.", "none", "Move."], "1. Measure.\n2. Move."),
-        (["1. Measure.", "2. Move."], "1. Measure.\n2. Move."),
-        (["Measure."], "Measure."),
-        ("Measure, then move.", "Measure, then move."),
-        ([], ""),
-    ],
-)
-def test_the_steps_of_a_report_are_numbered(steps: Any, told: str) -> None:
-    report = {"recommendation": "Keep it.", "because": "Why.", "next": steps}
-    assert read_report(PANEL, json.dumps(report))["next"] == told
-
-
 def test_a_check_finds_faults_in_the_words_of_the_report() -> None:
     faults = [
         {"words": "keep IT", "right": "Move it.", "matters": True},
