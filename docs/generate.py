@@ -328,7 +328,13 @@ def format_default(value: Any) -> str:
 def render_commands() -> str:
     parts = []
     for path, command in walk_commands(counterpoint, ("counterpoint",)):
-        context = click.Context(command, info_name=" ".join(path), terminal_width=90, max_content_width=90)
+        context = click.Context(
+            command,
+            info_name=" ".join(path),
+            terminal_width=90,
+            max_content_width=90,
+            **counterpoint.context_settings,
+        )
         parts.append(f"## `{' '.join(path)}`\n\n```\n{command.get_help(context)}\n```")
     return "\n\n".join(parts)
 

@@ -110,7 +110,7 @@ def test_a_turn_stands_on_the_board_and_is_printed_once_when_its_round_is_over()
     display.draw()
 
     assert stream.getvalue().count("Tea is kind.") == 1
-    assert "│ Tea is kind." in stream.getvalue()
+    assert "│ [Proponent 1.1] Tea is kind." in stream.getvalue()
     assert "1 of 6" in stream.getvalue()
 
     stream.truncate(0)
