@@ -96,6 +96,7 @@ def test_the_server_without_upkeep_does_not_keep_debates_longer_than_it_was_told
 
 OF_PACKAGES = {
     "tests/engine/crashes/test_format_kills.py": {"server.upkeep"},
+    "tests/engine/failures/test_advice_failures.py": {"server.upkeep"},
     "tests/engine/test_adoption.py": {"server.upkeep"},
     "tests/test_answer_benchmark.py": {"server.evaluation"},
     "tests/test_deployment.py": {"server.access", "server.http_server"},

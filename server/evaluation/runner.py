@@ -113,18 +113,18 @@ class Evaluation:
             end_subscription()
 
     def admit(self, question: Question, name: str) -> bool:
-        """Whether a debate may begin: its expected price is left of the budget, and others could go on."""
+        """Whether a debate may begin: the most that it is expected to take is left, and others could go on."""
         if self.failures_in_a_row >= MOST_STOPPED:
             return False
         expected = self.estimate(question, name)
-        cost = Decimal(expected.cost_usd[1] or 0)
-        calls = self.calls + sum(calls for calls, _ in self.reserved.values()) + expected.calls
+        cost, most_calls = Decimal(expected.cost_usd[1] or 0), max(expected.calls, expected.most_calls)
+        calls = self.calls + sum(calls for calls, _ in self.reserved.values()) + most_calls
         total = self.cost_usd + sum((cost for _, cost in self.reserved.values()), Decimal(0)) + cost
         if calls > (self.budget.calls or math.inf):
             self.budget_reason = f"the budget of {self.budget.calls} calls does not pay for another debate"
         elif self.budget.cost_usd and total > self.budget.cost_usd:
             self.budget_reason = f"the budget of ${self.budget.cost_usd} does not pay for another debate"
-        self.reserved[question.id, name] = (expected.calls, cost)
+        self.reserved[question.id, name] = (most_calls, cost)
         return not self.budget_reason
 
     async def hold(self, question: Question, name: str, limiter: anyio.CapacityLimiter) -> None:

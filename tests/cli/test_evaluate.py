@@ -70,9 +70,9 @@ def test_markdown_goes_to_a_file(cli: Cli, questions: str, tmp_path: Path) -> No
 
 
 def test_a_budget_that_is_used_up_exits_with_1_and_says_how_to_go_on(cli: Cli, questions: str) -> None:
-    result = cli("evaluate", questions, *MODELS, "--max-calls", "40", "--at-once", "1")
+    result = cli("evaluate", questions, *MODELS, "--max-calls", "60", "--at-once", "1")
     assert result.exit_code == 1
-    assert "the budget of 40 calls does not pay for another debate. 9 debates not begun." in result.stderr
+    assert "the budget of 60 calls does not pay for another debate. 8 debates not begun." in result.stderr
     assert "Run the same command again to go on" in result.stderr
     assert "on 1 question" in " ".join(result.stdout.split())
 

@@ -175,6 +175,8 @@ def hide_answers(debate: Debate) -> Debate:
     def hide(failure: Failed) -> Failed:
         return failure.model_copy(update={"detail": NOT_SHOWN_YET}) if is_blind(failure, blind) else failure
 
+    rows = zip(debate.research, debate.research_versions, strict=True)
+    research = [(event, version) for event, version in rows if is_shown(event)]
     return replace(
         debate,
         transcript_events=tuple(filter(is_shown, debate.transcript_events)),
@@ -184,7 +186,8 @@ def hide_answers(debate: Debate) -> Debate:
         judgments=tuple(filter(is_shown, debate.judgments)),
         advice=tuple(filter(is_shown, debate.advice)),
         superseded=tuple(filter(is_shown, debate.superseded)),
-        research=tuple(filter(is_shown, debate.research)),
+        research=tuple(event for event, _ in research),
+        research_versions=tuple(version for _, version in research),
         passages=tuple(
             passage for passage in debate.passages if is_shown(passage) and not is_hidden(debate, passage)
         ),

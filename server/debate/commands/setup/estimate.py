@@ -40,6 +40,9 @@ ADVICE_TOKENS = (200, 400)
 ADVICE_OVERHEAD_TOKENS = 450
 """Approximate size of the fixed parts of a prompt in the answer format."""
 
+VOTE_OVERHEAD_TOKENS = 230
+"""Likewise, of a blind vote."""
+
 ANSWER_SECONDS = (3, 20)
 """Seconds that a model takes for an answer, at least and at most."""
 
@@ -89,7 +92,8 @@ def estimate(debate: Debate) -> Estimate:
         read_tokens = number * prompt_tokens + section_tokens + quoted * answer
         tokens.append((times * read_tokens, times * number * answer))
     low, high = tokens
-    samples = sum(low) // times // (prompt_tokens + ANSWER_TOKENS[0]) if has_baseline else 0
+    vote_tokens = prompt_tokens - PROMPT_OVERHEAD_TOKENS + VOTE_OVERHEAD_TOKENS + ANSWER_TOKENS[0]
+    samples = sum(low) // times // vote_tokens if has_baseline else 0
     samples = min(samples, MOST_SAMPLES)
     fastest, slowest = ANSWER_SECONDS
     return Estimate(
