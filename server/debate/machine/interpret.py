@@ -45,7 +45,7 @@ from server.debate.replies.messages import take_message
 from server.debate.replies.votes import parse_judgment
 from server.debate.rules.calls import Call
 from server.debate.seats.observer import take_contests
-from server.debate.seats.registry import find_duty
+from server.debate.seats.registry import find_duty, is_duty
 from server.debate.state.debate import Debate
 
 ReplyParser = Callable[[Debate, Call, str, Reply], dict[str, Any]]
@@ -112,19 +112,10 @@ class DirectMessage(LenientModel):
 
 
 def find_form(call: Call) -> Form:
+    if is_duty(call.task):
+        duty = find_duty(call)
+        return Form(duty.fact, duty.parse, is_data=duty.is_data, is_prose=duty.is_prose)
     match call.task:
-        case (
-            "blind_answer"
-            | "framing"
-            | "digest"
-            | "opening"
-            | "closing"
-            | "comparison"
-            | "reading"
-            | "deliverable"
-        ):
-            duty = find_duty(call)
-            return Form(duty.fact, duty.parse, is_data=duty.is_data, is_prose=duty.is_prose)
         case "argument" | "message" | "answer" | "ballot" | "judgment" as task:
             return SPEAKER_FORMS[task]
         case "advice" | "review" | "exchange" | "report" | "check" as task:

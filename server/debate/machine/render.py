@@ -55,7 +55,7 @@ from server.debate.prompts.transcript import (
 )
 from server.debate.rules.calls import Call
 from server.debate.rules.schedule import slot_failures
-from server.debate.seats.registry import DUTIES, SEATS, find_duty, name_task
+from server.debate.seats.registry import SEATS, find_duty, is_duty, name_task
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 from server.debate.state.seats import find_tools, phase_seats
@@ -83,8 +83,9 @@ def list_corrections(debate: Debate, call: Call) -> list[str]:
 
 def render_material(debate: Debate, call: Call) -> str:
     """What it begins with: question, documents and positions, or the section that is to be digested."""
-    has_duty = call.task == "reading" or call.task in DUTIES
-    return find_duty(call).render_material(debate, call) if has_duty else render_preamble(debate, call)
+    if is_duty(call.task):
+        return find_duty(call).render_material(debate, call)
+    return render_preamble(debate, call)
 
 
 def render_tail(debate: Debate, call: Call) -> Iterator[str]:
@@ -126,6 +127,9 @@ def render_readings(debate: Debate, call: Call) -> Iterator[str]:
 
 def render_steps(debate: Debate, call: Call) -> Iterator[str]:
     """Who the seat is, and what it does now."""
+    if is_duty(call.task):
+        yield from find_duty(call).render_steps(debate, call)
+        return
     match call.task:
         case "argument" | "message" | "answer":
             yield from render_debater_steps(debate, call)
@@ -136,17 +140,6 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
             yield wording.JUDGE_STEPS
             if (framing := debate.setup.framing) and framing.assumption:
                 yield wording.ASSUMED
-        case (
-            "blind_answer"
-            | "framing"
-            | "digest"
-            | "opening"
-            | "closing"
-            | "comparison"
-            | "reading"
-            | "deliverable"
-        ):
-            yield from find_duty(call).render_steps(debate, call)
         case "measurement" | "advice" | "review" | "exchange" | "report" | "check":
             raise AssertionError("texts are embedded as they are, and advisors have prompts of their own")
         case _:
@@ -171,6 +164,9 @@ def render_grammar(debate: Debate, call: Call) -> Iterator[str]:
 
 def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
     """The last words: the labels or positions to choose from, and the shape of the answer."""
+    if is_duty(call.task):
+        yield from find_duty(call).render_format(debate, call)
+        return
     match call.task:
         case "ballot" | "judgment":
             if not (is_debater_call(debate, call) or debate.setup.judges.anonymize):
@@ -195,17 +191,6 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
                 yield replies.json_instruction("panel")
         case "answer" | "measurement" | "advice" | "review" | "exchange" | "report" | "check":
             return  # prose, no prompt at all, and in prompts of their own
-        case (
-            "blind_answer"
-            | "framing"
-            | "digest"
-            | "opening"
-            | "closing"
-            | "comparison"
-            | "reading"
-            | "deliverable"
-        ):
-            yield from find_duty(call).render_format(debate, call)
         case _:
             assert_never(call.task)
 
@@ -257,6 +242,10 @@ def render(debate: Debate, call: Call) -> Prompt:
 def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | None, bool]:
     """Return (the JSON Schema of the reply or None for prose, whether the schema is ours)."""
     schema: dict[str, Any] | None = None
+    if is_duty(call.task):
+        duty = find_duty(call)
+        schema = duty.build_schema(debate)
+        return schema, duty.is_strict or schema is None
     match call.task:
         case "judgment":
             schema = replies.judgment_schema(debate.setup.labels)
@@ -273,19 +262,6 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
                 schema = replies.handoff_schema(other_labels(debate, call.seat))
             elif says_position(debate, call):
                 schema = replies.panel_schema(debate.setup.labels)
-        case (
-            "blind_answer"
-            | "framing"
-            | "digest"
-            | "opening"
-            | "closing"
-            | "comparison"
-            | "reading"
-            | "deliverable"
-        ):
-            duty = find_duty(call)
-            schema = duty.build_schema(debate)
-            return schema, duty.is_strict or schema is None
         case "advice" | "review" | "exchange" | "report" | "check":
             schema = build_advice_schema(debate, call)
         case "answer" | "measurement":

@@ -3,10 +3,10 @@
 All other code asks here. `tests/debate/seats/test_registry.py` names a missing row.
 """
 
-from typing import Any, assert_never, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from server.debate.facts.answers import Reading
-from server.debate.facts.events import OfficerTask
+from server.debate.facts.events import OfficerTask, Task
 from server.debate.facts.setup.seats import CHECKER, FRAMER, METER, READER, WRITER, SeatKind
 from server.debate.rules.calls import Call
 from server.debate.seats.analyst import Analyst, AnalystOptions
@@ -19,6 +19,11 @@ from server.debate.seats.reader import Digest
 from server.debate.seats.referee import Referee, RefereeOptions
 from server.debate.seats.seat import Seat
 from server.debate.seats.synthesizer import Deliverable
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs  # Python has it from 3.13 on
+
+DutyTask = OfficerTask | Literal["reading"]
 
 SEATS: tuple[Seat[Any], ...] = (Referee(), Observer(), Analyst())
 """In the order in which people and other seats read them."""
@@ -58,27 +63,16 @@ def find_seat(of: Reading | Call) -> Seat[Any]:
     return BY_NAME[of.seat] if isinstance(of, Call) else BY_FACT[type(of)]
 
 
+def is_duty(task: Task) -> "TypeIs[DutyTask]":
+    """Whether a task is one of `DUTIES`, or of a seat that reads each round."""
+    return task == "reading" or task in DUTIES
+
+
 def find_duty(call: Call) -> Duty:
     """The duty behind a call of a seat other than debaters, judges and advisors."""
-    match call.task:
-        case "reading":
-            return find_seat(call)
-        case (
-            "blind_answer"
-            | "framing"
-            | "digest"
-            | "opening"
-            | "closing"
-            | "comparison"
-            | "deliverable" as task
-        ):
-            return DUTIES[task]
-        case "argument" | "message" | "answer" | "ballot" | "judgment":
-            raise AssertionError("debaters and judges are asked by the machine itself")
-        case "measurement" | "advice" | "review" | "exchange" | "report" | "check":
-            raise AssertionError("texts are embedded as they are, and advisors have prompts of their own")
-        case _:
-            assert_never(call.task)
+    if not is_duty(call.task):
+        raise AssertionError("the machine itself asks debaters, judges and advisors")
+    return find_seat(call) if call.task == "reading" else DUTIES[call.task]
 
 
 def name_task(call: Call) -> str:
