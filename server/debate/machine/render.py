@@ -84,7 +84,7 @@ def list_corrections(debate: Debate, call: Call) -> list[str]:
 def render_material(debate: Debate, call: Call) -> str:
     """What it begins with: question, documents and positions, or the section that is to be digested."""
     if is_duty(call.task):
-        return find_duty(call).render_material(debate, call)
+        return find_duty(call, call.task).render_material(debate, call)
     return render_preamble(debate, call)
 
 
@@ -128,7 +128,7 @@ def render_readings(debate: Debate, call: Call) -> Iterator[str]:
 def render_steps(debate: Debate, call: Call) -> Iterator[str]:
     """Who the seat is, and what it does now."""
     if is_duty(call.task):
-        yield from find_duty(call).render_steps(debate, call)
+        yield from find_duty(call, call.task).render_steps(debate, call)
         return
     match call.task:
         case "argument" | "message" | "answer":
@@ -165,7 +165,7 @@ def render_grammar(debate: Debate, call: Call) -> Iterator[str]:
 def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
     """The last words: the labels or positions to choose from, and the shape of the answer."""
     if is_duty(call.task):
-        yield from find_duty(call).render_format(debate, call)
+        yield from find_duty(call, call.task).render_format(debate, call)
         return
     match call.task:
         case "ballot" | "judgment":
@@ -243,7 +243,7 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
     """Return (the JSON Schema of the reply or None for prose, whether the schema is ours)."""
     schema: dict[str, Any] | None = None
     if is_duty(call.task):
-        duty = find_duty(call)
+        duty = find_duty(call, call.task)
         schema = duty.build_schema(debate)
         return schema, duty.is_strict or schema is None
     match call.task:
