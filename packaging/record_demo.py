@@ -38,7 +38,7 @@ class Written:
         self.name = name
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        text = json.dumps(self.find_fields(request), ensure_ascii=False)
+        text = self.find_text(request)
         for piece in re.findall(r"\S+\s*", text):
             await asyncio.sleep(len(piece) / CHARACTERS_PER_SECOND)
             if on_text:
@@ -46,16 +46,16 @@ class Written:
         usage = Usage(model=self.name, input_tokens=0, output_tokens=0, cost_usd="0", milliseconds=0)
         return Reply(text, usage)
 
-    def find_fields(self, request: Request) -> Any:
+    def find_text(self, request: Request) -> str:
         summary = request.prompt.summary
-        if summary.task == "advice":
-            return PLAY["answers"][request.seat]
         if summary.task == "report":
-            return PLAY["report"]
+            return str(PLAY["report"])
+        if summary.task == "advice":
+            return json.dumps(PLAY["answers"][request.seat])
         labels = dict(
             zip(("one", "two") if request.seat == FIRST else ("two", "one"), summary.choices, strict=True)
         )
-        return fill(PLAY["reviews"][request.seat], labels)
+        return json.dumps(fill(PLAY["reviews"][request.seat], labels))
 
 
 def fill(value: Any, labels: dict[str, str]) -> Any:

@@ -5,9 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from server.debate.answer.count import count_panel, find_case
 from server.debate.answer.debates import build_panel
-from server.debate.answer.panel import name_review
 from server.debate.answer.prompts import order_answers, order_reviews
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.open import open_debate
@@ -28,6 +26,7 @@ from tests.support.simulation import (
 
 MODELS = ("alpha/a", "beta/b", "gamma/c")
 QUESTION = "Keep the queue in Postgres?"
+REPORT = "Advice of the report\n\nSo it is."
 
 
 def open_advice(
@@ -58,8 +57,9 @@ def build_script(
         if call.task in replies:
             given = replies[call.task]
             found = given(call) if callable(given) else given
-            return found if isinstance(found, str | ProviderFailure) else json.dumps(found)
-        text = json.dumps(build_reply(debate, call, place, blind, finals, exchange))
+            return found if isinstance(found, str | ProviderFailure | Reply) else json.dumps(found)
+        given = build_reply(debate, call, place, blind, finals, exchange)
+        text = given if isinstance(given, str) else json.dumps(given)
         is_small = call.model == EMBEDDED
         return Reply(text, build_usage(call.model), informative=False) if is_small else text
 
@@ -73,7 +73,7 @@ def build_reply(
     blind: str,
     finals: Sequence[Final],
     exchange: Sequence[Told],
-) -> dict[str, Any]:
+) -> dict[str, Any] | str:
     panel = build_panel(debate)
     match call.task:
         case "advice":
@@ -102,18 +102,7 @@ def build_reply(
                 "probability": probability,
             }
         case "report":
-            count = count_panel(panel)
-            held = [seat for seat in panel.readers if seat in count.supporters]
-            divided = find_case(panel, count) == "divided"
-            branches = [
-                {"if": "so", "do": "this", "from": [name_review(panel, seat)]} for seat in panel.readers
-            ]
-            return {
-                "recommendation": "Report",
-                "because": "So it is.",
-                "branches": branches if divided else [],
-                "follows": [name_review(panel, seat) for seat in held],
-            }
+            return REPORT
         case _:
             return {"faults": [], "agrees": True}
 

@@ -156,8 +156,8 @@ def build_review(seat: str, recommendation: str, **fields: Any) -> Reviewed:
     return Reviewed(**{**common(seat, 2), "slot_index": 1, "recommendation": recommendation, **fields})
 
 
-def build_report(recommendation: str = "Keep it.", because: str = "It is small.", **fields: Any) -> Reported:
-    return Reported(**{**common("writer", 4), "recommendation": recommendation, "because": because, **fields})
+def build_report(text: str = "Keep it.\n\nIt is small.", slot_index: int = 0) -> Reported:
+    return Reported(**{**common("writer", 4), "text": text, "slot_index": slot_index})
 
 
 def build_error(

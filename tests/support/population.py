@@ -75,7 +75,9 @@ class Population:
         found = _NUMBER.search(summary.question)
         assert found
         question = f"{found[1]}-{found[2]}"
-        if summary.task in ("advice", "review", "exchange", "report"):
+        if summary.task == "report":
+            return "It is better supported."
+        if summary.task in ("advice", "review", "exchange"):
             return json.dumps(self.advise(name, request, question))
         if summary.task not in ("ballot", "judgment"):
             return "[1] It follows from what is known, and nothing that was said against it holds."

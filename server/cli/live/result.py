@@ -47,7 +47,10 @@ def print_verdict(out: Terminal, snapshot: DebateSnapshot) -> None:
     for line in list_lines(report.answer, debate_id):
         words = remove_invisible(unescape_markup(line.text))
         rows.append(
-            Text.assemble((f"{clean_line(line.head)}: ", "bold"), (words, "dim" if line.is_ours else ""))
+            Text.assemble(
+                (f"{clean_line(line.head)}: " if line.head else "", "bold"),
+                (words, "dim" if line.is_ours else ""),
+            )
         )
     if report.deliverable:
         result = quote_lines(out, report.deliverable)

@@ -210,6 +210,6 @@ def find_advice_problem(debate: Debate, event: AdviceEvent) -> str:
             return "" if {*event.same_as} <= {*panel.reviewers} - {event.seat} else "nobody there reviews"
         case Reported():  # one from before a retraction is kept, and not shown if it rests on what is gone
             is_stale = event.seen < debate.retracted_at
-            return "" if is_stale else find_report_problem(panel, count_panel(panel), event)
+            return "" if is_stale else find_report_problem(panel, count_panel(panel), event.text)
         case _:
             assert_never(event)

@@ -73,7 +73,7 @@ class AnswerLines(BaseModel):
 
 
 class Line(NamedTuple):
-    """A line: its head, and what it says.
+    """A line: its head, and what it says. The rest of a writer's text, which has headings of its own, has none.
 
     `is_ours`: the server's words, which need no quotation marks. `is_lead`: the line that says what to do. `case`: what
     a head says after its "If", in the words of a model.
@@ -167,6 +167,7 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
         rows.append(row(answer.head, ": ".join(list_lead(answer)), is_lead=True))
     elif answer.head:
         rows.append(row(answer.head, answer.problem, is_ours=True, is_lead=True))
+    lead = len(rows) - 1
     rows += [
         Line(name_head("If {0}", language, one.condition), one.advice, case=one.condition)
         if one.condition
@@ -175,6 +176,9 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     ]
     corrected = [row("Corrected", one.text) for one in answer.corrected]
     reasons = [row("Next", answer.next), row("Because", answer.because)]
+    if answer.written_by == "writer":
+        rows.insert(lead + 1, Line("", answer.because))
+        reasons = []
     rows.append(row("About the question", answer.premise))
     # What corrects an error that all sides share comes first, where judges decide between sides.
     rows += [*corrected, *reasons] if answer.findings else [*reasons, *corrected]
@@ -204,11 +208,13 @@ def format_lines(answer: AnswerLines, debate_id: str = "") -> str:
 
 def format_so_far(answer: AnswerLines) -> str:
     """The answers that nobody has checked yet, as Markdown; "" where there are none, or where it has ended."""
-    lines = [f"- {format_line(Line('', text)).removeprefix('****: ')}" for text in answer.so_far]
+    lines = [f"- {quote_inline(text, WHOLE)}" for text in answer.so_far]
     return "\n".join(["**So far, checked by nobody**", *lines]) if lines else ""
 
 
 def format_line(line: Line) -> str:
+    if not line.head:
+        return quote(line.text)
     head = f"**{line.head}**"
     if line.case:
         before, _, after = line.head.partition(line.case)

@@ -115,19 +115,3 @@ def list_ids(panel: Panel) -> set[str]:
         for seat in panel.reviewers
     }
     return answers | reviews | exchanges | {CHECK}
-
-
-def list_sources(panel: Panel) -> set[str]:
-    """The ids of everything that there is."""
-    answers = {name_answer(panel, seat) for seat in panel.answers}
-    reviews = {
-        name_review(panel, seat, reading.slot_index)
-        for seat in panel.readers
-        for reading in panel.reviewed[seat]
-    }
-    exchanges = {
-        name_exchange(panel, seat, number)
-        for number, exchange in enumerate(panel.exchanged, start=1)
-        for seat in exchange
-    }
-    return answers | reviews | exchanges | ({CHECK} if panel.check else set())

@@ -20,16 +20,15 @@ from server.debate.answer.panel import (
     name_exchange,
     name_review,
 )
-from server.debate.answer.report import choose_draft, find_report, find_value, limit_words, list_losses
+from server.debate.answer.report import choose_draft, find_value, limit_words, list_losses, show_report
 from server.debate.answer.texts import (
     list_opposed,
     show_answer,
     show_exchange,
-    show_final,
     show_position,
     show_review,
 )
-from server.debate.facts.advice import MINE, FinalAnswer
+from server.debate.facts.advice import MINE
 from server.debate.facts.quoting import quote_heading, quote_verbatim
 from server.debate.state.labels import turn
 
@@ -140,40 +139,30 @@ At most {words} words. JSON only:
 
 _REPORT_TASK = """\
 # Task
-Write the final answer for the person who asked: revise the draft. {count}
+Write the final answer for the person who asked, as plain text: revise the draft. {count}
 - {case}
-- The draft stays, with its premise, figures, thresholds, conditions and steps, except what the reviews call wrong. \
-What they want kept stays too. Add what they call missing.
+- Keep what is right in the draft, with its figures, thresholds, conditions and steps, and what the reviews want kept. \
+Mend what they call wrong. Add what they call missing.
 - Not everything fits. First comes what decides about each claim, option, step and figure that the question names, \
-with its figure, even where you advise something else. Then what turns the advice or makes it fail. Then what to do, \
-in order. General advice is the first to go.
-- Drop a whole point rather than the figure, condition or consequence that makes it worth reading.
-- recommendation is the verdict and what to do, in one to three plain sentences. because is the whole rest of the \
-answer, written to this person as plain text: the claims of the question one by one, why, and all there is to do in \
-one list, in the order of doing, each step with its figure, date or sign of success. Use short paragraphs, lists, and \
-short headings of your own in the language of the question, such as "Why", "Today", "If it goes wrong".
-- The other fields are for what would make the person do something else and stands in neither; most stay empty.
-- corrected: a mistake of an answer that the person may well make too.
-- A figure is the same wherever it stands, and a calculation names all that goes into it.
+with its figure, even where you advise something else. Then what turns the advice or makes it fail. Then what to do. \
+General advice is the first to go. Drop a whole point rather than the figure, condition or consequence that makes it \
+worth reading.
+- The first paragraph is the verdict and what to do, in one to three plain sentences, said once. After it comes why, \
+also what is false in the question and what speaks against the advice; then what to do, in one list in the order of \
+doing, each step with its figure, date or sign of success; then what would turn the advice.
+- Write so that it can be read once and passed on: one thought a sentence, no figure whose origin is not told, lists \
+and short headings of your own where they help, such as "Why", "Today", "If it goes wrong".
+- A figure is the same wherever it stands.
 - Nothing that nobody wrote. No word about advisors, drafts or reviews.
 
-At most {words} words in all fields together. JSON only:
-{{"premise": "what the question takes to be so and is false or unproven, and what is true instead; else empty",
-"recommendation": "what to do, in one to three sentences that stand alone",
-"because": "the rest of the answer, with line breaks",
-"branches": [{{"if": "…", "do": "…", "from": ["{example}"]}}],
-"corrected": [{{"text": "what is wrong, and what is right instead, in a whole sentence", "from": ["{example}"]}}],
-"changes_if": "which observation, with a threshold, would turn it, and to what",
-"against": {{"text": "the best point against it", "from": ["{example}"]}},
-"assumed": "what was taken to be the case; else empty",
-"follows": ["the reviews whose advice the recommendation is"]}}"""
+At most {words} words."""
 
 _CASES = {
-    "agreed": "They advise the same ({held}). Give that advice. branches: only where their advice itself has cases.",
-    "majority": "{held} advise the same, {others} advises otherwise. Give the advice of {held}; branches say when that "
-    "of {others} is right.",
-    "divided": "They are divided ({others}). recommendation says what holds in every case and what to find out first; "
-    "branches give the advice of each, with the case in which it holds.",
+    "agreed": "They advise the same ({held}). Give that advice.",
+    "majority": "{held} advise the same. Give that advice, and say when that of {others} would be right. What {others} "
+    "advises is shown below your text.",
+    "divided": "They are divided ({others}). Take no side: say what holds in every case, and what to find out first to "
+    "decide between them. The advice of each is shown below your text.",
 }
 
 _CHECK_TASK = f"""\
@@ -292,7 +281,7 @@ def write_report_task(panel: Panel, count: Count, show: Show) -> str:
     ]
     parts += ["# After they had read each other\n" + "\n".join(said)] if said else []
     if panel.reports:
-        first = show_final(find_report(replace(panel, check=None), count)[0])
+        first = show_report(replace(panel, check=None), count)
         parts.append(f"# The first version\n{quote_verbatim(show(first))}")
         if panel.check:
             faults = "\n".join(f'"{one.words}": {one.right}' for one in panel.check.faults if one.matters)
@@ -313,7 +302,6 @@ def write_report_task(panel: Panel, count: Count, show: Show) -> str:
         count=f"The count is the server's, and fixed: {describe_count(panel, count)}.{tell_value(panel, count)}",
         case=_CASES[case].format(held=held, others=others),
         words=limit_words(draft),
-        example=name_review(panel, panel.readers[0]),
     )
     return "\n\n".join([*parts, task])
 
@@ -324,5 +312,5 @@ def tell_value(panel: Panel, count: Count) -> str:
     return f" What was asked for is, as they have it: {quote_heading(value)}. Say that." if value else ""
 
 
-def write_check_task(report: FinalAnswer) -> str:
-    return f"# Answer\n{quote_verbatim(show_final(report))}\n\n{_CHECK_TASK}"
+def write_check_task(report: str) -> str:
+    return f"# Answer\n{quote_verbatim(report)}\n\n{_CHECK_TASK}"

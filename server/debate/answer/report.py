@@ -1,13 +1,13 @@
 """The report: a revision of the strongest answer of the side ahead. Whether one is accepted, and the server's own.
 
-What people read is never worse for a writer's sake: a report that names what does not exist, follows others than those
-ahead, invents figures or runs on is asked for once more, and then composed by the server from the reviews. One that
-lost what reviews want kept is asked for once more too, and stands if nothing better comes.
+What people read is never worse for a writer's sake: a report that invents figures or runs on is asked for once more,
+and then composed by the server from the reviews. One that lost what reviews want kept is asked for once more too, and
+stands if nothing better comes. What those say who advise otherwise is not left to the writer: the server adds it.
 """
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import chain, zip_longest
@@ -17,8 +17,6 @@ from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import (
     CHECK,
     Panel,
-    find_seat,
-    list_sources,
     name_answer,
     name_exchange,
     name_review,
@@ -59,6 +57,9 @@ MOST_KEPT, MOST_CORRECTED, MOST_MISSED = 6, 3, 4
 KEPT_SHARE = 0.5
 """Of the three-letter pieces of words to keep, that a report has where it kept them, in whatever order."""
 
+LEAST_SHARE = 0.25
+"""Of the same, that a report has of what is advised: a refusal has less."""
+
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _SEPARATORS = "[.,\u066b\u066c'\u2019]"
 _NUMBER = re.compile(rf"\d+(?:{_SEPARATORS}\d+)*")
@@ -92,58 +93,21 @@ def count_words(text: str) -> int:
     return len(_UNSPACED.sub(" ", text).split()) + math.ceil(unspaced / CHARACTERS_A_WORD)
 
 
-def find_report_problem(panel: Panel, count: Count, report: FinalAnswer) -> str:
+def find_report_problem(panel: Panel, count: Count, text: str) -> str:
     """Why a report is not accepted, in words that its writer can act on; "" where it is."""
-    case, known = find_case(panel, count), list_sources(panel)
-    rows: list[Branch | Sourced] = [*report.branches, *report.corrected, *report.missed]
-    rows += [report.against] if report.against else []
-    named = {*report.follows, *chain.from_iterable(row.sources for row in rows)}
-    followed = {find_seat(panel, source) for source in report.follows}
-    held = {
-        seat for branch in report.branches for source in branch.sources if (seat := find_seat(panel, source))
-    }
     draft = choose_draft(panel, count)[1]
-    words, most = count_words(show_final(report)), limit_words(draft)
-    is_of_neither = all(is_foreign(one, show_final(report)) for one in (panel.question, show_answer(draft)))
-    figures = sorted(find_figures(show_final(report)) - list_known_figures(panel))
-    opposed = {seat for row in rows for source in row.sources if (seat := find_seat(panel, source))} - {
-        *count.supporters
-    }
+    words, most = count_words(text), limit_words(draft)
+    figures = sorted(find_figures(text) - list_known_figures(panel))
+    advice = [draft.recommendation, *(panel.find_advice(seat).recommendation for seat in panel.readers)]
     problems = {
-        "from and follows name what the material does not have; its ids stand in square brackets": bool(
-            named - known
-        ),
-        "follows has to name reviews of those who are ahead, and nobody else's": case == "majority"
-        and not (followed and followed <= {*count.supporters}),
-        "branches or against have to say what the others advise, with the review that it is from": (
-            case == "majority" and not opposed
-        ),
-        "branches have to give the advice of each, with the review that it is from": case == "divided"
-        and len(held) < min(len(panel.readers), 2),
-        "corrected has what no review corrects": any(
-            not is_correction(panel, row.sources) for row in report.corrected
-        ),
+        "it gives none of the advice that it is to give": measure_kept(text, "\n".join(advice)) < LEAST_SHARE,
         f"figures that nobody stated: {', '.join(figures)}": bool(figures),
-        "it is in another language than the question and the draft": is_of_neither,
+        "it is in another language than the question and the draft": all(
+            is_foreign(one, text) for one in (panel.question, show_answer(draft))
+        ),
         f"it has {words} words, and {most} are allowed": words > most * TOLERANCE,
     }
     return "; ".join(problem for problem, holds in problems.items() if holds)
-
-
-def is_correction(panel: Panel, sources: Iterable[str]) -> bool:
-    """Whether one of these corrects something: a review with errors, an exchange or the check."""
-    exchanges = {
-        name_exchange(panel, seat, number)
-        for number, exchange in enumerate(panel.exchanged, start=1)
-        for seat in exchange
-    }
-    reviews = {
-        name_review(panel, seat, review.slot_index)
-        for seat in panel.readers
-        for review in panel.reviewed[seat]
-        if review.errors
-    }
-    return not {CHECK, *exchanges, *reviews}.isdisjoint(sources)
 
 
 def find_figures(text: str) -> set[str]:
@@ -176,15 +140,14 @@ def list_known_figures(panel: Panel) -> set[str]:
     return find_figures("\n".join([*list_written(panel), *faults]))
 
 
-def find_lost(panel: Panel, count: Count, report: FinalAnswer) -> list[str]:
+def find_lost(panel: Panel, count: Count, text: str) -> list[str]:
     """The words that reviews want kept and that a report dropped."""
-    text = show_final(report)
     return [words for words in list_kept(panel, count) if not has_kept(text, words)]
 
 
 def list_losses(panel: Panel, count: Count) -> list[str]:
     """What the writer is asked to bring back: of the first report, if that is accepted; [] where there is none."""
-    first = [report for report in panel.reports[:1] if not find_report_problem(panel, count, report)]
+    first = [one.text for one in panel.reports[:1] if not find_report_problem(panel, count, one.text)]
     return find_lost(panel, count, first[0]) if first else []
 
 
@@ -212,8 +175,13 @@ def has_kept(text: str, words: str) -> bool:
     """Whether a text says what these words say: all of their figures, and most of their pieces."""
     if not find_figures(words) <= find_figures(text):
         return False
+    return measure_kept(text, words) >= KEPT_SHARE
+
+
+def measure_kept(text: str, words: str) -> float:
+    """The share of the three-letter pieces of these words that a text has."""
     pieces = {*list_pieces(words)}
-    return not pieces or len(pieces & {*list_pieces(text)}) >= KEPT_SHARE * len(pieces)
+    return len(pieces & {*list_pieces(text)}) / len(pieces) if pieces else 1.0
 
 
 def list_pieces(text: str) -> Iterator[str]:
@@ -243,10 +211,10 @@ def compose_parts(panel: Panel, count: Count) -> FinalAnswer:
     )
     if find_case(panel, count) == "divided":
         return compose_divided(panel, count, shared)
-    others = [seat for seat in panel.readers if seat not in count.supporters]
     lead = next((seat for seat in panel.readers if seat in count.supporters), panel.readers[0])
-    against = panel.find_advice(others[0]).recommendation if others else find_objection(panel, lead)
-    source = name_review(panel, (others or [lead])[0])
+    objection = find_objection(panel, lead)
+    source = name_review(panel, lead)
+    against = Sourced(text=objection, sources=(source,)) if objection else None
     advice = panel.find_advice(lead)
     if not count.ahead.startswith(OWN):
         is_refuted = any(
@@ -259,8 +227,7 @@ def compose_parts(panel: Panel, count: Count) -> FinalAnswer:
     return shared.model_copy(
         update={
             **take_fields(advice, panel.find_exchange(lead)),
-            "against": Sourced(text=against, sources=(source,)) if against else None,
-            "follows": tuple(name_review(panel, seat) for seat in panel.readers if seat in count.supporters),
+            "against": find_dissent(panel, count) or against,
         }
     )
 
@@ -304,6 +271,14 @@ def list_missing(panel: Panel) -> Iterator[Sourced]:
     yield from told.values()
 
 
+def find_dissent(panel: Panel, count: Count) -> Sourced | None:
+    """The advice of the first reviewer who is not on the side ahead, if there is one."""
+    other = next((seat for seat in panel.readers if seat not in count.supporters), None)
+    if other is None:
+        return None
+    return Sourced(text=panel.find_advice(other).recommendation, sources=(name_review(panel, other),))
+
+
 def find_objection(panel: Panel, seat: str) -> str:
     """The best point against the advice of a reviewer, in its own words."""
     exchange = panel.find_exchange(seat)
@@ -338,45 +313,47 @@ def compose_divided(panel: Panel, count: Count, shared: FinalAnswer) -> FinalAns
     said = [one for seat in panel.readers if (one := panel.find_exchange(seat))]
     decides = next(filter(None, (one.decides for one in said)), "")
     decides = decides or next(filter(None, (panel.reviewed[seat][0].differ_in for seat in panel.readers)), "")
-    cases = next((one for one in said if len(one.branches) > 1), None)
-    if cases:
+    branches = list_branches(panel, count)
+    return shared.model_copy(
+        update={
+            "recommendation": decides or f"{len(branches)} answers that differ.",
+            "branches": branches,
+            "next": next(filter(None, (one.next for one in said)), ""),
+        }
+    )
+
+
+def list_branches(panel: Panel, count: Count) -> tuple[Branch, ...]:
+    """The advice of each side where they are divided: by cases, if somebody in an exchange has named them."""
+    said = [one for seat in panel.readers if (one := panel.find_exchange(seat))]
+    if cases := next((one for one in said if len(one.branches) > 1), None):
         source = (name_exchange(panel, cases.seat),)
-        branches = [
+        return tuple(
             Branch(
                 condition=tell_mentions(panel, f"If {branch.condition}").removeprefix("If "),
                 advice=branch.advice,
                 sources=source,
             )
             for branch in cases.branches
-        ]
-    else:
-        first = {count.sides.held[seat]: seat for seat in reversed(panel.readers)}
-        branches = [
-            Branch(
-                condition="",
-                advice=panel.find_advice(seat).recommendation,
-                sources=(name_review(panel, seat),),
-            )
-            for seat in panel.readers
-            if first[count.sides.held[seat]] == seat
-        ]
-        # Who has reviewed has left an answer behind that it does not follow: nobody advises that any more.
-        unheard = {ballot.side for ballot in count.ballots} - {
-            count.sides.held[seat] for seat in panel.readers
-        }
-        branches += [
-            Branch(condition="", advice=panel.answers[one].recommendation, sources=(name_answer(panel, one),))
-            for one, side in count.sides.blind.items()
-            if side == one and side in unheard
-        ]
-    next_step = next(filter(None, (one.next for one in said)), "")
-    return shared.model_copy(
-        update={
-            "recommendation": decides or f"{len(branches)} answers that differ.",
-            "branches": tuple(branches),
-            "next": next_step,
-        }
-    )
+        )
+    first = {count.sides.held[seat]: seat for seat in reversed(panel.readers)}
+    branches = [
+        Branch(
+            condition="",
+            advice=panel.find_advice(seat).recommendation,
+            sources=(name_review(panel, seat),),
+        )
+        for seat in panel.readers
+        if first[count.sides.held[seat]] == seat
+    ]
+    # Who has reviewed has left an answer behind that it does not follow: nobody advises that any more.
+    unheard = {ballot.side for ballot in count.ballots} - {count.sides.held[seat] for seat in panel.readers}
+    branches += [
+        Branch(condition="", advice=panel.answers[one].recommendation, sources=(name_answer(panel, one),))
+        for one, side in count.sides.blind.items()
+        if side == one and side in unheard
+    ]
+    return tuple(branches)
 
 
 def add_faults(panel: Panel, report: FinalAnswer) -> FinalAnswer:
@@ -391,10 +368,12 @@ def add_faults(panel: Panel, report: FinalAnswer) -> FinalAnswer:
 
 def choose_report(panel: Panel, count: Count) -> Reported | None:
     """The report that is accepted and lost the least, of equals the last; after a check the one written for it."""
-    usable = [report for report in panel.reports if not find_report_problem(panel, count, report)]
+    usable = [report for report in panel.reports if not find_report_problem(panel, count, report.text)]
     revised = [report for report in usable if report.slot_index == AFTER_CHECK]
     return min(
-        reversed(revised or usable), key=lambda report: len(find_lost(panel, count, report)), default=None
+        reversed(revised or usable),
+        key=lambda report: len(find_lost(panel, count, report.text)),
+        default=None,
     )
 
 
@@ -403,19 +382,36 @@ def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
     chosen = choose_report(panel, count)
     if chosen is None:
         return compose(panel, count), "server"
-    report = keep_premise(panel, count, chosen)
+    report = read_text(panel, count, chosen.text)
     if panel.check and chosen.slot_index != AFTER_CHECK:
         return add_faults(panel, report), "writer"
     return report, "writer"
 
 
-def keep_premise(panel: Panel, count: Count, report: FinalAnswer) -> FinalAnswer:
-    """The report with what its draft says is false in the question, where it lost that and nobody called it wrong."""
+def show_report(panel: Panel, count: Count) -> str:
+    """The report as who checks it or writes it anew reads it."""
+    chosen = choose_report(panel, count)
+    return chosen.text if chosen else show_final(compose(panel, count))
+
+
+def read_text(panel: Panel, count: Count, text: str) -> FinalAnswer:
+    """A writer's text, with the advice of those who advise otherwise in their own words, which no writer can lose.
+
+    The same holds for what the draft says is false in the question, if nobody called it wrong.
+    """
+    recommendation, _, rest = text.partition("\n\n")
     premise = choose_draft(panel, count)[1].premise
-    is_said = bool(report.premise) or has_kept(show_final(report), premise)
-    if not premise or is_said or is_called_wrong(panel, premise):
-        return report
-    return report.model_copy(update={"premise": premise})
+    is_lost = not (has_kept(text, premise) or is_called_wrong(panel, premise))
+    case = find_case(panel, count)
+    report = FinalAnswer(
+        recommendation=recommendation,
+        because=rest.strip(),
+        premise=premise if premise and is_lost else "",
+        branches=list_branches(panel, count) if case == "divided" else (),
+        against=find_dissent(panel, count) if case == "majority" else None,
+    )
+    told: FinalAnswer = change_texts(report, partial(tell_mentions, panel))
+    return told
 
 
 def find_value(panel: Panel, count: Count) -> str:

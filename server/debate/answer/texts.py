@@ -84,7 +84,7 @@ def show_exchange(said: Exchanged, *, is_short: bool = False) -> str:
 
 
 def show_final(report: FinalAnswer) -> str:
-    """A report as a text: what is checked, and what its figures and length are measured by."""
+    """A composed report as a text, for who checks it."""
     return show_rows(
         [
             ("", report.recommendation),

@@ -117,18 +117,18 @@ class FinalAnswer(Fact):
     next: str = ""
     against: Sourced | None = None
     assumed: str = ""
-    follows: tuple[str, ...] = ()  # ids
 
 
 AFTER_CHECK = 2
 """The slot index of the report that is written after a check that found faults."""
 
 
-class Reported(Answer, FinalAnswer):
+class Reported(Answer):
     """The answer as the writer has it. `slot_index`: 1 for the version with what the first one lost."""
 
     kind: Literal["reported"] = "reported"
     seat: str = WRITER
+    text: str  # plain text; its first paragraph stands alone
 
 
 class Fault(Fact):

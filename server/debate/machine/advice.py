@@ -8,12 +8,10 @@ from server.debate.answer.count import count_panel
 from server.debate.answer.debates import build_panel
 from server.debate.answer.panel import Panel
 from server.debate.answer.prompts import order_answers, order_reviews
-from server.debate.answer.report import find_report, find_report_problem
+from server.debate.answer.report import find_report_problem, show_report
 from server.debate.answer.scripts import is_foreign
-from server.debate.answer.texts import show_final
 from server.debate.arguments.sources import list_sources
 from server.debate.documents.marks import mark_quotes
-from server.debate.facts.advice import FinalAnswer
 from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask
@@ -91,14 +89,14 @@ def write_task(debate: Debate, call: Call) -> str:
         case "report":
             return prompts.write_report_task(panel, count_panel(panel), show)
         case "check":
-            return prompts.write_check_task(find_report(panel, count_panel(panel))[0])
+            return prompts.write_check_task(show_report(panel, count_panel(panel)))
         case "advice":
             return prompts.ANSWER_TASK
         case _:
             assert_never(task)
 
 
-def build_advice_schema(debate: Debate, call: Call) -> dict[str, Any]:
+def build_advice_schema(debate: Debate, call: Call) -> dict[str, Any] | None:
     panel = build_panel(debate)
     match task := find_task(call):
         case "review":
@@ -106,7 +104,7 @@ def build_advice_schema(debate: Debate, call: Call) -> dict[str, Any]:
         case "exchange":
             return schemas.exchange_schema([*order_reviews(panel, call.seat)])
         case "report":
-            return schemas.report_schema()
+            return None
         case "check":
             return schemas.check_schema()
         case "advice":
@@ -117,9 +115,10 @@ def build_advice_schema(debate: Debate, call: Call) -> dict[str, Any]:
 
 def parse_advice(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
     """The fields of the fact that a reply of this format becomes. Raises ValueError for one that is not usable."""
-    del reply
+    if call.task == "report" and reply.cut:
+        raise ValueError("it is not complete")
     fields = read_advice(debate, call, text)
-    words = "\n".join(str(fields.get(key, "")) for key in ("recommendation", "because", "reply"))
+    words = "\n".join(str(fields.get(key, "")) for key in ("recommendation", "because", "reply", "text"))
     if call.attempt == 1 and call.model not in AWAITED and is_foreign(debate.setup.question, words):
         raise ValueError(OTHER_LANGUAGE)
     return fields
@@ -136,8 +135,7 @@ def read_advice(debate: Debate, call: Call, text: str) -> dict[str, Any]:
         case "report":
             return check_report(panel, replies.read_report(panel, text))
         case "check":
-            report = find_report(panel, count_panel(panel))[0]
-            return replies.read_check(text, show_final(report))
+            return replies.read_check(text, show_report(panel, count_panel(panel)))
         case "advice":
             return replies.read_answer(text)
         case _:
@@ -150,6 +148,6 @@ def check_report(panel: Panel, fields: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: it is not accepted; the text says why.
     """
-    if problem := find_report_problem(panel, count_panel(panel), FinalAnswer(**fields)):
+    if problem := find_report_problem(panel, count_panel(panel), fields["text"]):
         raise ValueError(problem)
     return fields

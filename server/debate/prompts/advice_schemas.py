@@ -14,9 +14,7 @@ def list_schema(items: dict[str, Any], most: int = 8) -> dict[str, Any]:
 
 
 PERCENT: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 100}
-IDS = list_schema(text_schema(12))
 BRANCH = {"if": text_schema(SHORT), "do": text_schema(MIDDLE)}
-SOURCED = object_schema(text=text_schema(MIDDLE), **{"from": IDS})
 
 
 def answer_schema() -> dict[str, Any]:
@@ -66,20 +64,6 @@ def exchange_schema(labels: Sequence[str]) -> dict[str, Any]:
         next=text_schema(SHORT),
         against=text_schema(SHORT),
         probability=PERCENT,
-    )
-
-
-def report_schema() -> dict[str, Any]:
-    return object_schema(
-        premise=text_schema(SHORT),
-        recommendation=text_schema(MIDDLE),
-        because=text_schema(LONG),
-        branches=list_schema(object_schema(**BRANCH, **{"from": IDS})),
-        corrected=list_schema(SOURCED),
-        changes_if=text_schema(SHORT),
-        against=SOURCED,
-        assumed=text_schema(SHORT),
-        follows=IDS,
     )
 
 

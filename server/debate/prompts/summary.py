@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from server.debate.answer.count import count_panel
 from server.debate.answer.debates import build_panel
-from server.debate.answer.panel import name_review
 from server.debate.answer.prompts import order_answers, order_reviews
-from server.debate.answer.report import find_report
+from server.debate.answer.report import show_report
 from server.debate.arguments.points import format_id, list_points
 from server.debate.facts.setup.phases import ADVICE_TASKS
 from server.debate.prompts.ballots import is_blind_call
@@ -56,9 +55,7 @@ def build_advice_summary(debate: Debate, call: Call) -> PromptSummary:
         choices = tuple(order_answers(panel, call.seat, call.slot_index))
     elif call.task == "exchange":
         choices = tuple(order_reviews(panel, call.seat))
-    elif call.task == "report":
-        choices = tuple(name_review(panel, seat) for seat in panel.readers)
-    text = find_report(panel, count_panel(panel))[0].recommendation if call.task == "check" else ""
+    text = show_report(panel, count_panel(panel)) if call.task == "check" else ""
     return PromptSummary(
         task=call.task,
         question=debate.setup.question,

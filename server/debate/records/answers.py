@@ -5,8 +5,8 @@ from typing import assert_never
 
 from server.debate.answer.count import count_panel
 from server.debate.answer.debates import build_panel
-from server.debate.answer.report import find_report
-from server.debate.answer.texts import list_opposed, show_answer, show_final
+from server.debate.answer.report import show_report
+from server.debate.answer.texts import list_opposed, show_answer
 from server.debate.arguments.points import list_points
 from server.debate.facts.advice import AdviceEvent, Advised, Checked, Exchanged, Reported, Reviewed
 from server.debate.facts.answers import (
@@ -156,19 +156,22 @@ def check_advice(debate: Debate, event: AdviceEvent) -> None:
     quotes: list[str] = []
     match event:
         case Checked():
-            texts = [show_final(find_report(panel, count_panel(panel))[0])]
+            texts = [show_report(panel, count_panel(panel))]
             quotes = [fault.words for fault in event.faults]
         case Reviewed():
+            require(event.recommendation, "it recommends nothing")
             quotes = [*event.keep, *(error.words for error in event.errors)]
         case Exchanged():
+            require(event.recommendation, "it recommends nothing")
             texts = [*list_opposed(panel.before_exchange, event.seat).values()]
             quotes = [event.moved_by]
             require(event.moved or not event.moved_by, "nothing moved it, and words did")
-        case Advised() | Reported():
-            pass
+        case Reported():
+            require(event.text, "it says nothing")
+        case Advised():
+            require(event.recommendation, "it recommends nothing")
         case _:
             assert_never(event)
-    require(isinstance(event, Checked) or event.recommendation, "it recommends nothing")
     is_found = event.seen < debate.retracted_at or all(find_words(words, texts) for words in quotes if words)
     require(is_found, "it quotes what nobody had written")
 

@@ -130,8 +130,7 @@ TEXT_LENGTHS: dict[type[Fact], Mapping[str, int]] = {
     advice.Exchanged: dict.fromkeys(
         ("reply", "decides", "recommendation", "moved_by", "value", "next", "against"), MAX_ADVICE_LENGTH
     ),
-    advice.Reported: {name: most for name, most in OPINION_LENGTHS.items() if name != "value"},
-    advice.Sourced: {"text": MAX_ADVICE_LENGTH},
+    advice.Reported: {"text": MAX_ADVICE_LENGTH},
     advice.Fault: dict.fromkeys(("words", "right"), MAX_ADVICE_LENGTH),
     Answering: {"mine": MAX_PROMPT_LENGTH},
     Judged: dict.fromkeys(("verdict", "reasoning", *JUDGE_ADVICE), MAX_FIELD_LENGTH),

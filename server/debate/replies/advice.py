@@ -14,7 +14,7 @@ from server.debate.answer.prompts import list_read_names, order_reviews
 from server.debate.answer.texts import list_opposed, show_answer
 from server.debate.documents.folding import fold
 from server.debate.documents.marks import drop_marks
-from server.debate.facts.advice import Branch, Correction, Difference, Fault, Sourced
+from server.debate.facts.advice import Branch, Correction, Difference, Fault
 from server.debate.facts.text import clean
 from server.debate.replies.extract import (
     begins_with_object,
@@ -36,6 +36,8 @@ EVEN_ODDS = 50
 
 ADVICE_KEYS = ("because", "value")
 OPINION_KEYS = (*ADVICE_KEYS, "premise", "assumed", "changes_if", "next")
+
+_TITLE = re.compile(r"\A#+ .*\n+")
 
 Show = Callable[[str], str]
 
@@ -126,26 +128,14 @@ def read_exchange(panel: Panel, seat: str, text: str, *, takes_prose: bool) -> d
 
 
 def read_report(panel: Panel, text: str) -> dict[str, Any]:
-    """The fields of a report, its texts without ids. Raises ValueError without a recommendation or a reason."""
-    fields = find_fields(text, "recommendation")
+    """The text of a report, without ids and a title.
 
-    def show(words: str) -> str:
-        return drop_ids(panel, words)[:MAX_FIELD_LENGTH]
-
-    against = read_sourced(fields.get("against"), show)
-    return {
-        "recommendation": show(require_text(fields, "recommendation")),
-        "because": show(require_text(fields, "because")),
-        "premise": show(read_text(fields.get("premise"))),
-        "branches": read_branches(fields.get("branches"), show),
-        "changes_if": show(read_text(fields.get("changes_if"))),
-        "corrected": read_sourced(fields.get("corrected"), show),
-        "missed": read_sourced(fields.get("missed"), show),
-        "next": show(read_text(fields.get("next"))),
-        "against": against[0] if against else None,
-        "assumed": show(read_text(fields.get("assumed"))),
-        "follows": read_ids(fields.get("follows")),
-    }
+    Raises:
+        ValueError: it is JSON.
+    """
+    if begins_with_object(text):
+        raise ValueError("plain text was asked for, not JSON")
+    return {"text": drop_ids(panel, _TITLE.sub("", text.strip()))[:MAX_FIELD_LENGTH]}
 
 
 def read_check(text: str, report: str) -> dict[str, Any]:
@@ -248,30 +238,10 @@ def read_branches(value: Any, show: Show) -> tuple[Branch, ...]:
         Branch(
             condition=show(f"If {read_text(row.get('if'))}").removeprefix("If").lstrip(),
             advice=show(read_text(row.get("do"))),
-            sources=read_ids(row.get("from")),
         )
         for row in list_rows(value)
     )
     return tuple(row for row in rows if row.advice)
-
-
-def read_sourced(value: Any, show: Show) -> tuple[Sourced, ...]:
-    """Sentences with the ids of their sources; a plain sentence has none."""
-    rows = value if isinstance(value, list) else [value]
-    sentences = []
-    for row in rows[:MOST_ROWS]:
-        fields = normalize_keys(row) if isinstance(row, dict) else {"text": row}
-        if text := show(read_text(fields.get("text"))):
-            sentences.append(Sourced(text=text, sources=read_ids(fields.get("from"))))
-    return tuple(sentences)
-
-
-def read_ids(value: Any) -> tuple[str, ...]:
-    """The ids in a field, each once."""
-    words = value if isinstance(value, list) else [value]
-    return tuple(
-        dict.fromkeys(found for word in words for found in re.findall(r"[A-Z]\d+", str(word).upper()))
-    )
 
 
 def find_words(words: str, texts: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from server.debate.answer.debates import build_panel, count_debate
 from server.debate.answer.mentions import describe_source, tell_mentions
 from server.debate.answer.panel import Panel, name_answer
 from server.debate.answer.report import choose_report
-from server.debate.answer.texts import show_answer, show_exchange, show_final, show_review
+from server.debate.answer.texts import show_answer, show_exchange, show_review
 from server.debate.documents.marks import mark_quotes
 from server.debate.facts.advice import AdviceEvent, Advised, Checked, Exchanged, Reported, Reviewed
 from server.debate.state.debate import Debate
@@ -48,7 +48,7 @@ def show_advice(panel: Panel, event: AdviceEvent, *, is_short: bool) -> str:
         case Exchanged():
             return show_exchange(event, is_short=is_short)
         case Reported():
-            return show_final(event)
+            return event.text
         case Checked():
             return "\n".join(f'"{fault.words}": {fault.right}' for fault in event.faults) or "No fault."
         case _:

@@ -130,7 +130,7 @@ def build_reply_text(request: Request, chars: int = 0) -> str:
     return to_json(values | fields if isinstance(values, dict) else values)
 
 
-def build_prose(request: Request, chars: int) -> str:
+def build_prose(request: Request, chars: int) -> str:  # noqa: PLR0911  (a table of cases)
     summary = request.prompt.summary
     question, opponent_text = excerpt(summary.question), summary.opponent_text
     match summary.task:
@@ -140,6 +140,8 @@ def build_prose(request: Request, chars: int) -> str:
             quote = f'Asked: "{excerpt(opponent_text)}" ' if opponent_text else ""
             answer = f"I would change my mind if nothing came of {stance} where it was tried in earnest."
             return f"{quote}{answer} {_SENTENCES[turn % len(_SENTENCES)].format(stance=stance)}"
+        case "report":
+            return f"{format_advice(summary)}\n\n{format_reason(summary)}"
         case "blind_answer":
             return f"I would begin small with this, measure, and keep the way back open: {question}"
         case "audit" if not opponent_text:
@@ -206,7 +208,7 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:  # noqa: C901 
             fields = {"groups": [list(summary.choices)]}
         case "extraction":
             fields = {"claims": [], "left_out": []}
-        case "advice" | "review" | "exchange" | "report" | "check":
+        case "advice" | "review" | "exchange" | "check":
             fields = build_advice(request)
         case "ballot" | "judgment" as task if summary.positions:
             fields = build_finding(summary, task)
@@ -218,24 +220,31 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:  # noqa: C901 
 def build_advice(request: Request) -> dict[str, Any]:
     """An answer to the question, and reviews that find nothing wrong: seats on this model agree."""
     summary, choices = request.prompt.summary, list(request.prompt.summary.choices)
-    sentence = _SENTENCES[hash_to_int(summary.question, "advice") % len(_SENTENCES)]
-    against = "It takes longer than to decide at once."
     return {
-        "recommendation": f"Begin small with it: {excerpt(summary.question)}",
-        "because": sentence.format(stance="a small beginning"),
+        "recommendation": format_advice(summary),
+        "because": format_reason(summary),
         "probability": 80,
         "next": "Begin small, and measure what comes of it.",
         "changes_if": "Nothing comes of it within a month.",
-        "against": {"text": against, "from": []} if summary.task == "report" else against,
+        "against": "It takes longer than to decide at once.",
         "groups": [choices],
         "best": choices[0] if choices else "",
-        "follows": choices if summary.task == "report" else choices[:1],
+        "follows": choices[:1],
         "same_as": [],
         "kind": "words",
         "agrees": True,
-        **{key: [] for key in ("errors", "keep", "missing", "branches", "corrected", "faults")},
+        **{key: [] for key in ("errors", "keep", "missing", "branches", "faults")},
         **dict.fromkeys(("premise", "value", "assumed", "differ_in", "reply", "decides", "moved_by"), ""),
     }
+
+
+def format_advice(summary: PromptSummary) -> str:
+    return f"Begin small with it: {excerpt(summary.question)}"
+
+
+def format_reason(summary: PromptSummary) -> str:
+    sentence = _SENTENCES[hash_to_int(summary.question, "advice") % len(_SENTENCES)]
+    return sentence.format(stance="a small beginning")
 
 
 def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -> dict[str, Any]:

@@ -54,7 +54,8 @@ function AnswerLines({ debate }) {
   return html`${at > 0 && html`<${ToldLines} lines=${lines.slice(0, at)} />`}
     <p class="meta"><span class="chip outcome"><${Words} text=${head} /></span></p>
     <h2 id="finding" class=${"outcome" + (text.length > 110 ? " long" : "")}><${Words} text=${text} /></h2>
-    <${ToldLines} lines=${lines.slice(at + 1)} />`;
+    ${lines.filter((line) => !line.head).map((line) => html`<${Words} text=${line.text} tag="div" class="written" />`)}
+    <${ToldLines} lines=${lines.slice(at + 1).filter((line) => line.head)} />`;
 }
 
 const ToldLines = ({ lines }) => html`<dl class="told">

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.answer.prompts import order_answers, order_reviews
-from server.debate.facts.advice import Branch, Correction, Sourced
+from server.debate.facts.advice import Branch, Correction
 from server.debate.replies.advice import read_answer, read_check, read_exchange, read_report, read_review
 from tests.support.panels import build_answer, play_panel
 
@@ -174,35 +174,14 @@ def test_a_field_that_says_that_there_is_nothing_is_empty(nothing: Any) -> None:
     reviewed = review(missing=nothing, keep=nothing, errors={"answers": ["K7"], "right": nothing})
     assert (reviewed["missing"], reviewed["keep"], reviewed["errors"]) == ((), (), ())
     assert reviewed["unfound"] == 1  # the error's words, which it has not
-    told = {"recommendation": "Keep it.", "because": "It is small."}
-    report = read_report(PANEL, json.dumps({**told, "corrected": nothing, "against": {"text": nothing}}))
-    assert (report["corrected"], report["against"]) == ((), None)
     assert read_answer('{"recommendation": "Bet on it.", "value": "A draw."}')["value"] == "A draw."
 
 
-def test_a_report_names_its_sources() -> None:
-    read = read_report(
-        PANEL,
-        json.dumps(
-            {
-                "recommendation": "Keep it.",
-                "because": "It is small.",
-                "branches": [{"if": "big", "do": "move", "from": "[r1]"}, {"if": "no advice"}],
-                "corrected": ["not so", {"text": "but so", "from": ["R1", "E2", "R1"]}, {"text": ""}],
-                "against": "It is slow.",
-                "follows": ["R1"],
-            }
-        ),
-    )
-    assert read["branches"] == (Branch(condition="big", advice="move", sources=("R1",)),)
-    assert read["corrected"] == (Sourced(text="not so"), Sourced(text="but so", sources=("R1", "E2")))
-    case = {"if": "A1 holds", "do": "A1 is right"}
-    cased = {"recommendation": "Keep it.", "because": "It is small.", "branches": [case]}
-    assert read_report(PANEL, json.dumps(cased))["branches"] == (
-        Branch(condition="the first answer holds", advice="The first answer is right"),
-    )
-    assert (read["against"], read["missed"], read["follows"]) == (Sourced(text="It is slow."), (), ("R1",))
-    with pytest.raises(ValueError, match='"because" is empty'):
+def test_a_report_is_plain_text_without_a_title_and_ids() -> None:
+    assert read_report(PANEL, "## Answer\n\nKeep it, as A1 says.\n\n**Why**\nIt is small [R1, A2].\n") == {
+        "text": "Keep it, as the first answer says.\n\n**Why**\nIt is small."
+    }
+    with pytest.raises(ValueError, match="plain text was asked for"):
         read_report(PANEL, '{"recommendation": "Keep it."}')
 
 

@@ -54,65 +54,44 @@ def play_agreed(**review: Any) -> Panel:
     return replace(played, advised=answers, reviewed={ONE: (first,), TWO: (second,)})
 
 
-def find_problem(panel: Panel, **fields: Any) -> str:
-    return find_report_problem(panel, count_panel(panel), build_report(**fields))
+def find_problem(panel: Panel, text: str) -> str:
+    return find_report_problem(panel, count_panel(panel), text)
 
 
 MAJORITY = play_panel("AAB", [("A", 90), ("A", 90), ("B", 80)])
 DIVIDED = play_panel("AB", [("A", 80), ("B", 80)])
-OTHERS = Sourced(text="Move it.", sources=("R3",))
-UNKNOWN = "from and follows name what the material does not have; its ids stand in square brackets"
-LONG = " ".join(["word"] * 358)
+LONG = " ".join(["it", *["keep"] * 360])
+REFUSED = "it gives none of the advice that it is to give"
 
 
 @pytest.mark.parametrize(
-    ("panel", "fields", "problem"),
+    ("text", "problem"),
     [
-        (play_agreed(), {}, ""),
-        (
-            play_agreed(),
-            {"against": Sourced(text="x", sources=("R7", "A1"))},
-            UNKNOWN,
-        ),
-        (play_agreed(), {"follows": ("C1",)}, UNKNOWN),
-        (play_agreed(), {"corrected": (Sourced(text="x", sources=("R1",)),)}, "corrected has what no review corrects"),
-        (play_agreed(errors=(build_error(ONE),)), {"corrected": (Sourced(text="x", sources=("R1",)),)}, ""),
-        (play_agreed(), {"because": "It does 1744 of 50."}, "figures that nobody stated: 50"),
-        (play_agreed(), {"because": "It does 1.744 in 12 parts."}, ""),
-        (play_agreed(), {"because": LONG[:-5]}, ""),
-        (play_agreed(), {"because": LONG}, "it has 361 words, and 300 are allowed"),
-        (MAJORITY, {"follows": ("R1", "R2"), "against": OTHERS}, ""),
-        (
-            MAJORITY,
-            {"follows": ("R1", "R2")},
-            "branches or against have to say what the others advise, with the review that it is from",
-        ),
-        (
-            MAJORITY,
-            {"follows": (), "against": OTHERS},
-            "follows has to name reviews of those who are ahead, and nobody else's",
-        ),
-        (
-            MAJORITY,
-            {"follows": ("R1", "R3"), "against": OTHERS, "because": "It does 50."},
-            "follows has to name reviews of those who are ahead, and nobody else's; figures that nobody stated: 50",
-        ),
-        (
-            DIVIDED,
-            {"branches": (Branch(condition="a", advice="b", sources=("R1",)),)},
-            "branches have to give the advice of each, with the review that it is from",
-        ),
-        (
-            DIVIDED,
-            {"branches": tuple(Branch(condition="a", advice="b", sources=(one,)) for one in ("R1", "R2"))},
-            "",
-        ),
+        ("Keep it.\n\nIt is small.", ""),
+        ("I would rather not say.", REFUSED),
+        ("Keep it. It does 1744 of 50.", "figures that nobody stated: 50"),
+        ("Keep it. It does 1.744 in 12 parts.", ""),
+        (LONG[:-5], ""),
+        (LONG, "it has 361 words, and 300 are allowed"),
+        ("Ask for 50.", f"{REFUSED}; figures that nobody stated: 50"),
     ],
-)  # fmt: skip
-def test_a_report_is_accepted_only_if_it_follows_from_what_was_written(
-    panel: Panel, fields: dict[str, Any], problem: str
-) -> None:
-    assert find_problem(panel, **fields) == problem
+)
+def test_a_report_is_accepted_if_it_gives_the_advice_and_invents_nothing(text: str, problem: str) -> None:
+    assert find_problem(play_agreed(), text) == problem
+
+
+def test_those_who_advise_otherwise_are_quoted_below_whatever_the_writer_makes_of_them() -> None:
+    text = "Advice A. Nobody is against it."
+    majority = replace(MAJORITY, reports=(build_report(text),))
+    found, _ = find_report(majority, count_panel(majority))
+    assert (found.recommendation, found.against) == (text, Sourced(text="Advice B", sources=("R3",)))
+    divided = replace(DIVIDED, reports=(build_report(text),))
+    lines = build_lines(divided, count_panel(divided))
+    assert [(line.head, line.text) for line in list_lines(lines)][:3] == [
+        ("Divided", text),
+        ("Or", "Advice A"),
+        ("Or", "Advice B"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,22 +121,11 @@ def test_what_reviews_want_kept_and_nobody_calls_wrong_must_not_be_lost() -> Non
     keep = ("At 1,744 jobs a second it is idle", "You write each job with its data", "never wrong")
     panel = play_agreed(keep=keep, errors=(build_error(ONE, words="it is never wrong"),))
     count = count_panel(panel)
-    lost = find_lost(
-        panel, count, FinalAnswer(recommendation="Each job is written with its data. Idle at 1744 jobs.")
-    )
-    assert lost == []
-    assert (
-        find_lost(
-            panel, count, FinalAnswer(recommendation="It is idle; the job goes with its data, you write.")
-        )[0]
-        == keep[0]
-    )
-    assert (
-        find_lost(panel, count, FinalAnswer(recommendation="1744 jobs leave it idle, every second."))[0]
-        == keep[1]
-    )
+    assert find_lost(panel, count, "Each job is written with its data. Idle at 1744 jobs.") == []
+    assert find_lost(panel, count, "It is idle; the job goes with its data, you write.")[0] == keep[0]
+    assert find_lost(panel, count, "1744 jobs leave it idle, every second.")[0] == keep[1]
     bare = play_agreed(keep=("…",))
-    assert find_lost(bare, count_panel(bare), FinalAnswer(recommendation="x")) == []
+    assert find_lost(bare, count_panel(bare), "x") == []
 
 
 def test_the_draft_is_the_answer_of_the_side_ahead_that_most_call_the_best_then_has_the_fewest_errors() -> (
@@ -189,7 +157,6 @@ def test_the_server_composes_from_the_draft_and_what_reviews_correct_and_add() -
     assert [row.text for row in found.corrected] == ["“it is idle”: It is busy.", "So it is."]
     assert [row.text for row in found.missed] == ["Make handlers idempotent.", "b", "c", "d"]
     assert found.against == Sourced(text="It shares failures.", sources=("R1",))
-    assert find_report_problem(panel, count_panel(panel), found) == ""
 
 
 def test_what_reviews_call_wrong_in_the_words_that_people_read_is_corrected_even_if_it_changes_nothing() -> (
@@ -287,10 +254,9 @@ def test_faults_that_the_check_found_stand_below_a_report_that_was_not_written_a
         panel, reports=(build_report(), build_report("Keep it, but not on Monday.", slot_index=2))
     )
     assert find_report(again, count_panel(again))[0].corrected == ()
-    cited = {"corrected": (Sourced(text="not on Monday", sources=("C1",)),)}
-    assert find_problem(again, **cited) == ""
     unchecked = replace(panel, check=None)
-    assert find_report(unchecked, count_panel(unchecked)) == (panel.reports[0], "writer")
+    written = FinalAnswer(recommendation="Keep it.", because="It is small.")
+    assert find_report(unchecked, count_panel(unchecked)) == (written, "writer")
     assert find_report(play_agreed(), count_panel(panel))[1] == "server"
 
 
@@ -307,7 +273,9 @@ def test_what_is_false_in_the_question_is_said_where_the_writer_lost_it(
 ) -> None:
     played = play_agreed(errors=errors, best=TWO)
     told = played.advised[TWO].model_copy(update={"premise": "Postgres has no limit of 100 jobs."})
-    panel = replace(played, advised={**played.advised, TWO: told}, reports=(build_report(because=because),))
+    panel = replace(
+        played, advised={**played.advised, TWO: told}, reports=(build_report(f"Keep it.\n\n{because}"),)
+    )
     assert find_report(panel, count_panel(panel))[0].premise == premise
 
 
@@ -427,36 +395,41 @@ def test_what_is_wrong_in_the_callers_answer_stands_below_whether_it_stands_and_
     assert [row.text for row in lines.corrected] == ["“on its own”: Not with its data."]
 
 
-def test_the_lines_say_what_to_do_first_and_leave_out_what_there_is_not() -> None:
-    report = build_report(
-        "No. Keep the queue.", "It is small.", branches=(Branch(condition="it grows", advice="Look again."),),
-        corrected=(Sourced(text="Not an instance of its own.", sources=("R1",)),),
-        against=Sourced(text="It shares failures."),
-        next="Measure one week:\n- oldest job\n- dead rows",
-    )  # fmt: skip
+def test_the_lines_of_a_writer_are_its_text_and_then_the_servers() -> None:
+    report = build_report("No. Keep the queue.\n\nWhy\nIt is small.\n- one write")
     panel = replace(play_agreed(errors=(build_error(ONE),)), reports=(report,))
     lines = build_lines(panel, count_panel(panel), cost="5 calls.")
-    assert [line.head for line in list_lines(lines)] == [
-        "Agreed", "If it grows", "Next", "Because", "Corrected", "Against it", "How sure", "Cost",
-    ]  # fmt: skip
+    assert [line.head for line in list_lines(lines)] == ["Agreed", "", "How sure", "Cost"]
     text = format_lines(lines)
-    assert text.startswith('**Agreed**: "No. Keep the queue."\n- If "it grows": "Look again."\n**Next**:')
-    assert "**Next**:\n> Measure one week:\n> - oldest job\n> - dead rows\n" in text
+    assert text.startswith(
+        '**Agreed**: "No. Keep the queue."\n> Why\n> It is small.\n> - one write\n**How sure**: '
+    )
     assert text.endswith("Not measured on your questions yet.\n**Cost**: 5 calls.")
     assert format_lines(lines, "9he6z6pfzrh5") == f"{text} Debate 9he6z6pfzrh5"
+
+
+def test_the_lines_of_a_composed_answer_say_what_to_do_first_and_leave_out_what_there_is_not() -> None:
+    panel = play_agreed(errors=(build_error(TWO),), against="It shares failures.")
+    told = panel.advised[ONE].model_copy(update={"next": "Measure one week:\n- oldest job\n- dead rows"})
+    panel = replace(panel, advised={**panel.advised, ONE: told})
+    lines = build_lines(panel, count_panel(panel))
+    assert [line.head for line in list_lines(lines)] == [
+        "Agreed", "Next", "Because", "Corrected", "Against it", "How sure",
+    ]  # fmt: skip
+    assert "**Next**:\n> Measure one week:\n> - oldest job\n> - dead rows\n" in format_lines(lines)
 
 
 def test_the_value_stands_before_a_recommendation_that_does_not_name_it() -> None:
     panel = play_agreed(value="93 %")
     count = count_panel(panel)
-    lines = build_lines(replace(panel, reports=(build_report("It will come."),)), count)
-    assert list_lines(lines)[0].text == "93 %: It will come."
-    told = build_lines(replace(panel, reports=(build_report("It will come, at 93 %."),)), count)
-    assert (told.value, list_lines(told)[0].text) == ("93 %", "It will come, at 93 %.")
+    lines = build_lines(replace(panel, reports=(build_report("Keep it: it will come."),)), count)
+    assert list_lines(lines)[0].text == "93 %: Keep it: it will come."
+    told = build_lines(replace(panel, reports=(build_report("Keep it: it will come, at 93 %."),)), count)
+    assert (told.value, list_lines(told)[0].text) == ("93 %", "Keep it: it will come, at 93 %.")
     named = play_agreed(value="Version 7")
-    written = build_lines(replace(named, reports=(build_report("The seventh."),)), count_panel(named))
+    written = build_lines(replace(named, reports=(build_report("Keep the seventh."),)), count_panel(named))
     composed = build_lines(named, count_panel(named))
-    assert (written.value, list_lines(written)[0].text) == ("Version 7", "The seventh.")
+    assert (written.value, list_lines(written)[0].text) == ("Version 7", "Keep the seventh.")
     assert list_lines(composed)[0].text.startswith("Version 7: ")
     both = play_panel("AB", [], reviewed={})
     open_lines = build_lines(both, count_panel(both))

@@ -20,6 +20,7 @@ from server.debate.facts.setup.limits import Window
 from server.debate.facts.setup.opened import Opened
 from server.debate.machine.render import render
 from server.debate.machine.transitions import replay
+from server.debate.replies.extract import Reply
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
@@ -28,7 +29,7 @@ from server.debate.views.progress import estimate_line
 from server.debate.views.rounds import list_tasks
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import describe_client_requests
-from tests.support.advisors import MODELS, begin_advice, build_script, open_advice, play_advice
+from tests.support.advisors import MODELS, REPORT, begin_advice, build_script, open_advice, play_advice
 from tests.support.golden_plays.setups import PARENT_ID
 from tests.support.panels import APART, CASES, NOBODY
 from tests.support.records import build_bodies, verify_bodies
@@ -144,10 +145,7 @@ def test_a_seat_that_gives_nothing_usable_is_asked_once_more_and_the_debate_ends
 
 
 def test_a_report_that_is_not_accepted_is_asked_for_once_more_with_the_reason_and_then_composed() -> None:
-    replies = [
-        {"recommendation": "Keep it.", "because": "It does 1744 a second.", "follows": ["R1"]},
-        {"recommendation": "Keep it.", "because": "It is small.", "follows": ["R1"]},
-    ]
+    replies = ["Advice: keep it.\n\nIt does 1744 a second.", "Advice: keep it.\n\nIt is small."]
     played = play_advice(replies={"report": lambda call: replies[call.attempt - 1]})
     assert "figures that nobody stated: 1744" in played.prompts("writer")[1]
     verdict = build_verdict(played.debate)
@@ -158,8 +156,18 @@ def test_a_report_that_is_not_accepted_is_asked_for_once_more_with_the_reason_an
     assert verdict.answer.problem == "figures that nobody stated: 1744"
 
 
-LOST = {"recommendation": "Report", "because": "For another reason.", "follows": ["R1"]}
-KEPT = {"recommendation": "Report", "because": "So it is.", "follows": ["R1"]}
+def test_a_report_that_was_cut_at_its_limit_is_asked_for_once_more() -> None:
+    cut = Reply(REPORT, build_usage("alpha/a"), cut=True)
+    played = play_advice(replies={"report": lambda call: cut if call.attempt == 1 else REPORT})
+    assert [event.detail for event in played.events if isinstance(event, Failed)] == [
+        "it is not complete (it was stopped at its token limit)"
+    ]
+    assert build_verdict(played.debate).answer.written_by == "writer"
+
+
+LOST = "Advice of the report\n\nFor another reason."
+KEPT = "Advice of the report\n\nSo it is."
+LAST = "Advice in the end\n\nNot so."
 
 
 def keep_words(_: Call) -> dict[str, Any]:
@@ -186,8 +194,8 @@ def play_writer(*reports: Any, **fields: Any) -> DebateSimulation:
     ("second", "because"),
     [
         (KEPT, "So it is."),
-        ({**LOST, "because": "For a third reason."}, "For a third reason."),
-        ("no JSON", "For another reason."),
+        ("Advice of the report\n\nFor a third reason.", "For a third reason."),
+        ("no words of it", "For another reason."),
         (ProviderFailure("bad_request"), "For another reason."),
     ],
 )
@@ -199,11 +207,11 @@ def test_a_report_that_lost_what_was_to_be_kept_stands_unless_a_second_one_comes
         "# What it lost of what reviews want kept\n> So it is\nBring that back.\n"
         in played.prompts("writer")[1]
     )
-    assert "> Because: For another reason." in played.prompts("writer")[1]
+    assert "> For another reason." in played.prompts("writer")[1]
     verdict = build_verdict(played.debate)
     assert (verdict.answer.written_by, verdict.reasoning) == ("writer", because)
     told = "Writer gave no second report (the first one stands, without all that reviews want kept): "
-    is_missing = not isinstance(second, dict)
+    is_missing = because == "For another reason."
     assert [caution.startswith(told) for caution in verdict.cautions] == [True] * is_missing
     assert bool(played.debate.failures) == is_missing
     assert [is_answer_of(played.debate, one) for one in build_panel(played.debate).reports] == [
@@ -215,9 +223,9 @@ def test_a_report_that_lost_what_was_to_be_kept_stands_unless_a_second_one_comes
 
 def test_a_second_report_that_lost_more_than_the_first_is_not_taken() -> None:
     def keep_two(call: Call) -> dict[str, Any]:
-        return {**keep_words(call), "keep": ["So it is", "Advice A"]}
+        return {**keep_words(call), "keep": ["So it is", "Because"]}
 
-    reports = ({**LOST, "recommendation": "Advice A"}, LOST)
+    reports = ("Advice A\n\nBecause", LOST)
     replies = {"review": keep_two, "report": lambda call: reports[call.slot_index]}
     played = play_advice(replies=replies)
     assert build_verdict(played.debate).verdict == "Advice A"
@@ -233,31 +241,29 @@ def test_a_report_that_lost_words_stands_where_the_budget_pays_for_no_second_one
 
 def test_a_report_is_written_once_more_for_what_it_lost_and_again_for_what_the_check_found() -> None:
     check = {"faults": [{"words": "So it is", "right": "Not so.", "matters": True}], "agrees": False}
-    last = {"recommendation": "In the end", "because": "Not so.", "follows": ["R1"]}
-    played = play_writer(LOST, KEPT, last, effort="assured", check=check)
+    played = play_writer(LOST, KEPT, LAST, effort="assured", check=check)
     again = played.prompts("writer")[2]
     assert '> "So it is": Not so.' in again
-    assert "> Because: So it is." in again.partition("# The first version")[2]
+    assert "> So it is." in again.partition("# The first version")[2]
     assert "# What it lost" not in again
-    assert build_verdict(played.debate).verdict == "In the end"
+    assert build_verdict(played.debate).verdict == "Advice in the end"
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
 def test_a_check_that_finds_a_fault_brings_a_second_version_or_stands_below_the_first() -> None:
-    check = {"faults": [{"words": "Report", "right": "Not on Monday.", "matters": True}], "agrees": False}
-    again = {"recommendation": "Report, not on Monday", "because": "So it is.", "follows": ["R1"]}
+    check = {"faults": [FAULT], "agrees": False}
+    again, first = "Advice of the report, not on Monday\n\nSo it is.", KEPT
     assured = open_advice(effort="assured")
-    first = {"recommendation": "Report", "because": "So it is.", "follows": ["R1"]}
     played = play_advice(
         assured, replies={"check": check, "report": lambda call: again if call.slot_index else first}
     )
     assert played.debate.verdict
-    assert played.debate.verdict.verdict == "Report, not on Monday"
+    assert played.debate.verdict.verdict == "Advice of the report, not on Monday"
     failing = play_advice(
         assured, replies={"check": check, "report": lambda call: "no" if call.slot_index else first}
     )
     lines = build_verdict(failing.debate).answer
-    assert [row.text for row in lines.corrected] == ["“Report”: Not on Monday."]
+    assert [row.text for row in lines.corrected] == ["“the report”: Not on Monday."]
     assert verify_bodies(build_bodies(failing.events)) == failing.debate
 
 
@@ -278,7 +284,7 @@ def test_a_process_that_ends_anywhere_is_followed_by_one_that_comes_to_the_same(
 def test_a_process_that_ends_between_two_versions_of_a_report_is_followed_by_one_that_comes_to_the_same(
     stop: int,
 ) -> None:
-    reports = (LOST, KEPT, {**KEPT, "recommendation": "In the end", "because": "Not so."})
+    reports = (LOST, KEPT, LAST)
     replies = {
         "review": keep_words,
         "report": lambda call: reports[call.slot_index],
@@ -292,7 +298,7 @@ def test_a_process_that_ends_between_two_versions_of_a_report_is_followed_by_one
     assert [type(event) for event in again.events] == [type(event) for event in whole.events]
     assert again.debate.verdict == whole.debate.verdict
     assert whole.debate.verdict
-    assert whole.debate.verdict.verdict == "In the end"
+    assert whole.debate.verdict.verdict == "Advice in the end"
     assert len(again.calls_made) == sum(isinstance(event, Answer) for event in whole.events[stop:])
 
 
@@ -317,12 +323,11 @@ def test_the_others_are_reviewed_where_one_of_three_answers_fails() -> None:
     assert why.startswith("Advisor 3 gave no answer: ")
 
 
-FAULT = {"words": "Report", "right": "Not on Monday.", "matters": True}
+FAULT = {"words": "the report", "right": "Not on Monday.", "matters": True}
 
 
-def fail_later_reports(call: Call) -> dict[str, Any] | str:
-    usual = {"recommendation": "Report", "because": "So it is.", "follows": ["R1"]}
-    return "no JSON" if call.slot_index else usual
+def fail_later_reports(call: Call) -> str:
+    return "no words of it" if call.slot_index else KEPT
 
 
 @pytest.mark.parametrize(
@@ -334,14 +339,14 @@ def fail_later_reports(call: Call) -> dict[str, Any] | str:
             ["Checker gave no check (nobody has checked the report): the reply holds"],
         ),
         (
-            {"replies": {"report": "no JSON"}},
+            {"replies": {"report": "no words of it"}},
             [
                 "Writer gave no report (the server composed the answer of the reviews, and nobody checked it): "
             ],
         ),
         (
             {"replies": {"check": {"faults": [FAULT]}, "report": fail_later_reports}},
-            ["Writer gave no second report (what the check found stands under Corrected): the reply holds"],
+            ["Writer gave no second report (what the check found stands under Corrected): it gives none"],
         ),
         (
             {"replies": {"check": {"faults": [], "agrees": False}}},
@@ -435,12 +440,12 @@ def test_a_retracted_answer_leaves_groups_and_votes() -> None:
 def test_who_followed_a_retracted_answer_follows_those_that_it_found_the_same() -> None:
     played = begin_advice(TWO).play_to_round(3)
     played.intervene("retract", to="Advisor 1", round=1)
-    told = {"recommendation": "Keep it, as A1 says.", "because": "So it is [A1].", "follows": ["R1"]}
+    told = "Advice A, as A1 says.\n\nSo it is [A1]."
     played.script = build_script(lambda: played.debate, replies={"report": told})
     played.play()
     assert {*count_debate(played.debate).sides.held.values()} == {"Advisor 2"}
     answer = build_verdict(played.debate).answer
-    assert (answer.head, answer.recommendation) == ("Leaning", "Keep it, as the first answer says.")
+    assert (answer.head, answer.recommendation) == ("Leaning", "Advice A, as the first answer says.")
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
@@ -583,7 +588,7 @@ def test_the_result_is_written_in_the_shape_asked_for_after_the_report() -> None
     played = play_advice(setup, replies={"deliverable": {"result": "Keep it."}})
     assert list_phases(played) == ["answer", "review", "report", "deliverable"]
     assert build_verdict(played.debate).deliverable == '{"result":"Keep it."}'
-    assert "> Report" in played.prompts("synthesizer")[0]
+    assert "> Advice of the report" in played.prompts("synthesizer")[0]
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 

@@ -34,7 +34,7 @@ def test_a_quote_of_a_document_is_marked_once_in_every_text(is_short: bool) -> N
     told = f"Keep it: \u201c{words}\u201d (doc 1)."
     replies = {
         "advice": {"recommendation": told, "probability": 90},
-        "report": {"recommendation": told, "because": "So it is."},
+        "report": f"{told}\n\nSo it is.",
     }
     setup = open_advice(documents=[{"title": "Report", "text": f"{words} of the week."}])
     played = play_advice(setup, replies=replies).debate

@@ -27,7 +27,7 @@ def play_advice() -> list[Event]:
         if call.task == "report" and call.attempt == 1 and not call.slot_index:
             return "I would rather not."
         if call.task == "check":
-            fault = {"words": "report", "right": "Not on Monday.", "matters": True}
+            fault = {"words": "the report", "right": "Not on Monday.", "matters": True}
             return json.dumps({"faults": [fault], "agrees": False})
         return usual(call)
 

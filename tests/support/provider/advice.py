@@ -1,4 +1,4 @@
-"""What the stub answers in the answer format: JSON for each of its five tasks, of a model that takes a side.
+"""What the stub answers in the answer format, of a model that takes a side: JSON, and a report in plain text.
 
 A model whose name ends in "side-b" advises B; others advise A. They stay where they are.
 """
@@ -31,6 +31,8 @@ def generate_advice(prompt: str, model: str, chars: int = 0) -> str:
     if not (task := find_task(prompt)):
         return ""
     found = _SIDE.search(model)
+    if task == "report":
+        return build_report(prompt, chars)
     fields = build_fields(task, prompt, found[1].upper() if found else "A")
     if chars and "because" in fields:
         fields["because"] = generate_prose(prompt, chars)
@@ -55,8 +57,6 @@ def build_fields(task: str, prompt: str, side: str) -> dict[str, Any]:
                 "reply": "It is weighed.",
                 "decides": "Whether it can be undone.",
             }
-        case "report":
-            return build_report(prompt, shared)
         case "check":
             return {"faults": [], "agrees": True}
         case _:
@@ -78,13 +78,8 @@ def build_review(prompt: str, side: str) -> dict[str, Any]:
     }
 
 
-def build_report(prompt: str, shared: dict[str, Any]) -> dict[str, Any]:
-    task = prompt.partition("# Task\nWrite the final answer")[2]
-    if divided := re.search(r"They are divided \((.*?)\)", task):
-        branches = [{"if": "so", "do": "this", "from": [one]} for one in divided[1].split(" and ")]
-        return shared | {"branches": branches, "against": {}, "follows": []}
-    ahead = re.search(r"(R[R\d and]*) advise the same,|advise the same \(([R\d and]+)\)", task)
-    others = re.search(r", (R[R\d and]*) advises otherwise", task)
-    held = (ahead[1] or ahead[2]).split(" and ") if ahead else []
-    against = {"text": "It takes longer.", "from": others[1].split(" and ")} if others else {}
-    return shared | {"follows": held, "against": against}
+def build_report(prompt: str, chars: int) -> str:
+    """The draft's advice, and a reason."""
+    draft = re.search(r"^# Draft.*\n> (.*)", prompt, re.MULTILINE)
+    reason = generate_prose(prompt, chars) if chars else "It can be undone."
+    return f"{draft[1] if draft else 'Begin small with it.'}\n\n{reason}"
