@@ -136,11 +136,11 @@ class Settings(BaseModel):
     models: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
     """Models for debates that name none, separated by commas. Default: by the API keys that are set."""
     effort: EffortLevel = "standard"
-    """The [effort](debates.md#effort) of debates that name none: `quick`, `standard` or `assured`. Default:
+    """The [effort](budgets.md#effort) of debates that name none: `quick`, `standard` or `assured`. Default:
     `standard`."""
     embeddings: str = Field("", max_length=200)
     """The model that embeds texts, such as `openai/text-embedding-3-small`: it says whether
-    [voters hold alike](debates.md#private-ballots) what they hold, and which [earlier debates](memory.md) are related.
+    [voters hold alike](ballots.md) what they hold, and which [earlier debates](memory.md) are related.
     Default: none."""
     cache_mb: int = Field(200, ge=0, le=100_000)
     """Megabytes of what is [kept to spare work](cache.md), such as embeddings. What was not used for longest goes

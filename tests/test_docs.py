@@ -102,6 +102,23 @@ def test_links_resolve(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.glob("*.md")], ids=lambda path: path.name)
+def test_links_to_a_heading_find_it(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+
+    assert [
+        link for link in links if link[1] not in list_anchors((page.parent / link[0]) if link[0] else page)
+    ] == []
+
+
+def list_anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\s-]", "", re.sub(r"\]\(.*?\)", "", heading)).lower().strip().replace(" ", "-")
+        for heading in headings
+    }
+
+
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     navigation = CONFIG.read_text(encoding="utf-8")
 
