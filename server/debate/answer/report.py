@@ -23,7 +23,7 @@ from server.debate.answer.panel import (
 )
 from server.debate.answer.scripts import is_foreign
 from server.debate.answer.sides import OWN, read_share
-from server.debate.answer.texts import list_written, show_answer, show_final
+from server.debate.answer.texts import list_written, show_answer
 from server.debate.documents.folding import fold
 from server.debate.facts.advice import (
     AFTER_CHECK,
@@ -389,9 +389,9 @@ def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
 
 
 def show_report(panel: Panel, count: Count) -> str:
-    """The report as who checks it or writes it anew reads it."""
+    """The report as who checks it or writes it anew reads it; "" where there is none."""
     chosen = choose_report(panel, count)
-    return chosen.text if chosen else show_final(compose(panel, count))
+    return chosen.text if chosen else ""
 
 
 def read_text(panel: Panel, count: Count, text: str) -> FinalAnswer:

@@ -6,7 +6,7 @@ Other answers and reviews are named by ids in brackets, as in the record.
 from collections.abc import Iterable, Iterator
 
 from server.debate.answer.panel import Panel, name_answer
-from server.debate.facts.advice import Exchanged, FinalAnswer, Opinion, Reviewed
+from server.debate.facts.advice import Exchanged, Opinion, Reviewed
 
 
 def show_rows(rows: Iterable[tuple[str, str]]) -> str:
@@ -81,24 +81,6 @@ def show_exchange(said: Exchanged, *, is_short: bool = False) -> str:
     rows = [advice, ("Value: ", said.value), difference, ("Reply: ", said.reply), ("Decides: ", said.decides)]
     rows += [("If ", f"{branch.condition}: {branch.advice}") for branch in said.branches]
     return show_rows([*rows, moved_by, ("Next: ", said.next), ("Against: ", said.against)])
-
-
-def show_final(report: FinalAnswer) -> str:
-    """A composed report as a text, for who checks it."""
-    return show_rows(
-        [
-            ("", report.recommendation),
-            *((f"If {one.condition}: " if one.condition else "- ", one.advice) for one in report.branches),
-            ("Premise: ", report.premise),
-            ("Next: ", report.next),
-            ("Because: ", report.because),
-            *(("Corrected: ", row.text) for row in report.corrected),
-            *(("Missed at first: ", row.text) for row in report.missed),
-            ("Changes if: ", report.changes_if),
-            ("Against it: ", report.against.text if report.against else ""),
-            ("Assumed: ", report.assumed),
-        ]
-    )
 
 
 def list_written(panel: Panel) -> Iterator[str]:
