@@ -27,7 +27,6 @@ from server.debate.votes.counting import (
 )
 
 LABELS = ("decided", "leaning", "contested", "undecided")
-HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,15 +140,13 @@ def list_advice_slots(debate: Debate, phase: Phase) -> tuple[tuple[AdviceSlot, .
             arguing = [seat for seat, side in sides.held.items() if side]
             return (tuple((seat, 0, "exchange") for seat in arguing),) if len(arguing) > 1 else ()
         case "report":
-            rewrite: tuple[AdviceSlot, ...] = ((WRITER, 1, "report"),)
-            return (
-                ((WRITER, 0, "report"),),
-                *([rewrite] if list_losses(panel, count_debate(debate)) else []),
-            )
+            is_lossy = bool(list_losses(panel, count_debate(debate)))
+            rewrite: tuple[AdviceSlot, ...] = ((WRITER, 1, "report"),) if is_lossy else ()
+            return (((WRITER, 0, "report"),), rewrite)
         case "check":
             is_wrong = panel.check is not None and any(fault.matters for fault in panel.check.faults)
             again: tuple[AdviceSlot, ...] = ((WRITER, AFTER_CHECK, "report"),) if is_wrong else ()
-            return (((CHECKER, 0, "check"),), *((again,) if again else ()))
+            return (((CHECKER, 0, "check"),), again)
         case _:
             assert_never(wants)
 

@@ -244,11 +244,10 @@ def compute_log_odds(share: float) -> float:
 
 
 def compute_cost(price: Price | None) -> Decimal | None:
-    """USD for a million tokens in the mix that debates use; None where unknown."""
+    """What tokens in the mix that debates use cost, to compare models by; None where unknown."""
     if price is None or not (price.input and price.output):
         return None
-    tokens = INPUT_SHARE * Decimal(price.input) + Decimal(price.output)
-    return tokens * 1_000_000 / (INPUT_SHARE + 1)
+    return INPUT_SHARE * Decimal(price.input) + Decimal(price.output)
 
 
 def compute_price_share(cost: Decimal | None, dearest: Decimal) -> float:

@@ -399,7 +399,9 @@ def test_the_lines_of_a_writer_are_its_text_and_then_the_servers() -> None:
     report = build_report("No. Keep the queue.\n\nWhy\nIt is small.\n- one write")
     panel = replace(play_agreed(errors=(build_error(ONE),)), reports=(report,))
     lines = build_lines(panel, count_panel(panel), cost="5 calls.")
-    assert [line.head for line in list_lines(lines)] == ["Agreed", "", "How sure", "Cost"]
+    assert [(line.head, line.is_lead) for line in list_lines(lines)] == [
+        ("Agreed", True), ("", False), ("How sure", False), ("Cost", False),
+    ]  # fmt: skip
     text = format_lines(lines)
     assert text.startswith(
         '**Agreed**: "No. Keep the queue."\n> Why\n> It is small.\n> - one write\n**How sure**: '

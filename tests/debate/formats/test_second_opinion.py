@@ -156,6 +156,12 @@ def test_a_report_that_is_not_accepted_is_asked_for_once_more_with_the_reason_an
     assert verdict.answer.problem == "figures that nobody stated: 1744"
 
 
+def test_the_report_is_checked_by_another_family_than_wrote_it() -> None:
+    played = play_advice(open_advice(effort="assured"))
+    models = {event.seat: event.usage.model for event in played.events if isinstance(event, Answer)}
+    assert (models["writer"], models["checker"]) == MODELS[:2]
+
+
 def test_a_report_that_was_cut_at_its_limit_is_asked_for_once_more() -> None:
     cut = Reply(REPORT, build_usage("alpha/a"), cut=True)
     played = play_advice(replies={"report": lambda call: cut if call.attempt == 1 else REPORT})

@@ -145,5 +145,22 @@ def test_a_server_that_is_too_old_is_named() -> None:
         require_server("db", 140_009, "14.9", "UTF8")
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("28P01", "does not accept this user or password"),
+        ("3D000", "does not exist on that server"),
+        ("57014", "did not answer in time"),
+        ("XX002", "is damaged, restore it from a backup"),
+        ("99999", "cannot be used"),
+    ],
+)
+def test_a_state_of_the_server_is_told_in_words(state: str, told: str) -> None:
+    class DriverError(Exception):
+        sqlstate = state
+
+    assert str(translate_error(DriverError("?"), "db")).startswith(f"the database db {told}")
+
+
 def test_an_error_that_nobody_knows_is_a_lost_connection() -> None:
     assert str(translate_error(RuntimeError("?"), "db")) == "the connection to the database db was lost"

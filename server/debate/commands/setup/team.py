@@ -76,8 +76,8 @@ def list_models(request: DebateRequest) -> list[str]:
     return request.models or candidates
 
 
-def list_candidates(team: Team | None) -> tuple[str, ...]:
-    return tuple(candidate.model for candidate in team.candidates) if team else ()
+def list_candidates(team: Team) -> tuple[str, ...]:
+    return tuple(candidate.model for candidate in team.candidates)
 
 
 def has_more_models(setup: Opened, models: Iterable[str]) -> bool:
