@@ -19,7 +19,15 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 ROOT = Path(__file__).parent.parent
 MANIFEST = ROOT / "packaging" / "manifest.json"
 REGISTRY_ENTRY = ROOT / "server.json"
-BUNDLED = ("pyproject.toml", "README.md", "LICENSE", "counterpoint/", "server/", "storage/")
+BUNDLED = (
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "packaging/published_readme.py",
+    "counterpoint/",
+    "server/",
+    "storage/",
+)
 """What uv needs to install the program from the bundle: a file, or a folder."""
 
 IMAGE = "counterpoint-mcp"

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -27,6 +28,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 MANIFEST = json.loads((ROOT / "packaging" / "manifest.json").read_text(encoding="utf-8"))
 ENTRY = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+make_links_absolute = runpy.run_path(str(ROOT / "packaging" / "published_readme.py"))["make_links_absolute"]
 KEYS = [row.key_variables[0] for row in PROVIDERS]
 
 
@@ -55,6 +57,23 @@ def test_every_file_that_is_published_has_the_version_of_the_project() -> None:
     assert [package["version"] for package in ENTRY["packages"]] == [version]
     assert PROJECT["name"] in PROJECT["scripts"], "uvx NAME runs the script of that name"
     assert PROJECT["name"] == ENTRY["packages"][0]["identifier"] == MANIFEST["name"]
+
+
+def test_the_published_readme_leads_to_the_repository_and_the_one_in_it_stays_there() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    repository = PROJECT["urls"]["Repository"]
+
+    published = make_links_absolute(text, repository)
+
+    assert f"git clone {repository} " in text
+    assert f"git clone {repository}`" in (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    assert "](https:" not in text
+    assert (
+        f"[![An answer as a page: what to do, why, and what speaks against it]({repository}/raw/HEAD/docs/"
+        in published
+    )
+    assert f"]({repository}/blob/HEAD/docs/start.md)" in published
+    assert re.findall(r"\]\((?!https:)", published) == []
 
 
 def test_the_name_in_the_registry_is_the_one_that_the_package_and_the_image_claim() -> None:
@@ -121,6 +140,7 @@ def test_the_bundle_holds_the_sources_that_uv_installs_and_nothing_of_this_machi
         "pyproject.toml",
         "README.md",
         "LICENSE",
+        "packaging",
         "counterpoint",
         "server",
         "storage",
