@@ -10,7 +10,7 @@ from benchmarks.answers import command
 
 pytestmark = pytest.mark.requirement("N20")
 
-ARMS = ("one", "critique", "quick", "standard", "advocates")
+ARMS = ("one", "critique", "critique_twice", "quick", "standard", "advocates")
 
 
 def fill(sheet: Path, grade: str) -> None:
@@ -48,9 +48,9 @@ def test_every_arm_is_played_once_and_graded_without_its_name(
     command.main(["sum", str(tmp_path)])
     table = [[cell.strip() for cell in row.split("|")[1:-1]] for row in capsys.readouterr().out.splitlines()]
     found = {row[0]: row[1:] for row in table if row}
-    assert found["share of points"] == ["0.500", "0.500", "0.500", "1.000", "0.500"]
-    assert found["rarely found in one go"][3] == "1.000"
-    assert found["calls"][:2] == ["1.0", "3.0"]
+    assert found["share of points"] == ["0.500", "0.500", "0.500", "0.500", "1.000", "0.500"]
+    assert found["rarely found in one go"][4] == "1.000"
+    assert found["calls"][:3] == ["1.0", "3.0", "5.0"]
     assert found["standard - critique"][0] == "+0.500"
 
 

@@ -97,14 +97,17 @@ async def answer_once(play: Play, question: Question) -> Played:
     return add_up(show_reply(reply), [reply])
 
 
-async def criticise_and_revise(play: Play, question: Question) -> Played:
-    """One mind: its answer, its criticism of it, and the answer revised."""
-    first = await play.ask(question, prompts.ANSWER_TASK)
-    answer = quote_verbatim(show_reply(first))
-    critic = await play.ask(question, CRITICISE.format(answer=answer))
-    revise = REVISE.format(answer=answer, criticism=quote_verbatim(critic.text))
-    last = await play.ask(question, revise)
-    return add_up(last.text, [first, critic, last])
+async def criticise_and_revise(play: Play, question: Question, times: int) -> Played:
+    """One mind: its answer, its criticism of it, and the answer revised, so many times."""
+    replies = [await play.ask(question, prompts.ANSWER_TASK)]
+    text = show_reply(replies[0])
+    for _ in range(times):
+        answer = quote_verbatim(text)
+        critic = await play.ask(question, CRITICISE.format(answer=answer))
+        revise = REVISE.format(answer=answer, criticism=quote_verbatim(critic.text))
+        replies += [critic, await play.ask(question, revise)]
+        text = replies[-1].text
+    return add_up(text, replies)
 
 
 async def hold_debate(play: Play, question: Question, format_name: str, effort: str) -> Played:
@@ -136,7 +139,8 @@ Arm = Callable[[Play, Question], Awaitable[Played]]
 ARMS: Mapping[str, Arm] = MappingProxyType(
     {
         "one": answer_once,
-        "critique": criticise_and_revise,
+        "critique": partial(criticise_and_revise, times=1),
+        "critique_twice": partial(criticise_and_revise, times=2),  # about as many tokens as "standard"
         "quick": partial(hold_debate, format_name="second_opinion", effort="quick"),
         "standard": partial(hold_debate, format_name="second_opinion", effort="standard"),
         "advocates": partial(hold_debate, format_name="advocates", effort="standard"),
