@@ -23,7 +23,7 @@ DEBATE = {
 async def wait_until_it_stops(client: Client, debate_id: str) -> dict[str, Any]:
     while True:
         found = await call(client, "get_verdict", debate_id=debate_id)
-        if found["failures"]:
+        if found.get("failures"):
             sys.exit(found["reason"])
         if found["status"] != "running":
             return found
@@ -43,7 +43,7 @@ async def main(client: Client) -> None:
 
     await call(client, "intervene", debate_id=debate_id, action="resume")
     found = await wait_until_it_stops(client, debate_id)
-    print(f"{found['status']}, {found['outcome']}: {found['verdict']}")
+    print(f"{found['status']}, {found['outcome']}: {found['answer']['recommendation']}")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,9 @@ def print_analysis(found: dict[str, Any]) -> None:
 async def main(client: Client) -> None:
     debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
     found = await wait_for_verdict(client, debate_id)
-    print(found["headline"])
-    for number in range(1, found["rounds_of_talk"] + 1):
+    print(f"{found['answer']['head']}: {found['answer']['recommendation']}")
+    state = (await call(client, "read_debate", debate_id=debate_id, view="state"))["data"]
+    for number in range(1, state["rounds_of_talk"] + 1):
         read = await call(client, "read_debate", debate_id=debate_id, view="round", round=number)
         print_claims(read["data"])
     print_analysis((await call(client, "read_debate", debate_id=debate_id, view="analysis"))["data"])

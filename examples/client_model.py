@@ -23,7 +23,6 @@ DEBATE = {
         {"name": "Trial", "stance": "close it for a summer"},
     ],
     "options": {"ballots": "none"},
-    "run": True,
 }
 FINDING = {
     "verdict": "Close it for a summer, and count.",
@@ -53,10 +52,11 @@ async def answer(context: ClientRequestContext, params: CreateMessageRequestPara
 async def main(client: Client) -> None:
     step = await call(client, "start_debate", **DEBATE)
     print("\n".join(step["warnings"]))
+    step = await call(client, "start_debate", **DEBATE, run=True)  # joins the debate that was opened
     while step["status"] in ("running", "waiting"):  # a call asks eight times at most
         step = await call(client, "get_verdict", debate_id=step["debate_id"])
     found = await wait_for_verdict(client, step["debate_id"])
-    print(f"{found['status']}: {found['winner_stance']}\n{found['cost']}")
+    print(f"{found['status']}: {found['winner_stance']}\n{found['answer']['cost']}")
 
 
 if __name__ == "__main__":

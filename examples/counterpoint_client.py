@@ -4,6 +4,7 @@ It starts a server of its own, with the models and keys of the environment. What
 refusal's text and exit code 1.
 """
 
+import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -37,6 +38,12 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     if result.is_error or result.structured_content is None:
         sys.exit("\n".join(part.text for part in result.content if part.type == "text"))
     return dict(result.structured_content)
+
+
+async def read_data(client: Client, debate_id: str, view: str) -> dict[str, Any]:
+    """A view as data, also one that `read_debate` shows as text: votes, ballots and every figure of a verdict."""
+    resource = await client.read_resource(f"debate://{debate_id}/{view}?format=json")
+    return dict(json.loads(getattr(resource.contents[0], "text", "")))
 
 
 async def wait_for_verdict(client: Client, debate_id: str) -> dict[str, Any]:

@@ -19,8 +19,9 @@ async def main(client: Client) -> None:
         started = await call(client, "start_debate", **asked)
         print(started["estimate"])
         found = await wait_for_verdict(client, started["debate_id"])
-        print(f"{found['effort']} {found['cost']}")
-        print(f"{found['headline']} {found['confidence']['basis']}\n")
+        answer = found["answer"]
+        print(f"{started['effort']} {answer['cost']}")
+        print(f"{answer['head']}: {answer['recommendation']} {answer['how_sure']}\n")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ async def main(client: Client) -> None:
             print(f"\n{event['seat']}: {event['text']}")
         if event["kind"] == "handed_off":
             print(f"  -> {event['to']} ({event['because']})")
-    print(f"\n{found['outcome']}: {found['verdict']}")
+    print(f"\n{found['outcome']}: {found['answer']['recommendation']}")
 
 
 if __name__ == "__main__":

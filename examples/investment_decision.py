@@ -43,9 +43,12 @@ async def main(client: Client) -> None:
             continue
         shown = step["round"]
         print(f"\nROUND {shown}")
-        for turn in step["turns"]:
+        said = await call(client, "read_debate", debate_id=debate_id, view="round", round=shown)
+        for turn in said["data"]["turns"]:
             print(f"\n[{turn['agent']}, {turn['stance']}]\n{turn['text']}")
-        print(f"\n{step['moderator']}")
+        for closing in said["data"]["closings"]:
+            status = "SETTLED" if closing["settled"] else "CONTINUE"
+            print(f"\nModerator's summary\n{closing['summary']}\n{status}\n{closing['decision']}")
     await wait_for_verdict(client, debate_id)
     state = (await call(client, "read_debate", debate_id=debate_id, view="state"))["data"]
     print(f"\nFINAL DECISION\n{state['verdict'] or state['reason']}")

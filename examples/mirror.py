@@ -7,7 +7,7 @@ The server holds the mirror by itself; the verdict tells apart what stayed with 
 
 import sys
 
-from counterpoint_client import call, run, wait_for_verdict
+from counterpoint_client import call, read_data, run, wait_for_verdict
 from mcp import Client
 
 QUESTION = sys.argv[1] if len(sys.argv) > 1 else "Should a small team write its own build tool?"
@@ -16,7 +16,8 @@ QUESTION = sys.argv[1] if len(sys.argv) > 1 else "Should a small team write its 
 async def main(client: Client) -> None:
     asked = {"question": QUESTION, "format": "advocates", "run": True, "options": {"mirror": True}}
     debate_id = (await call(client, "start_debate", **asked))["debate_id"]
-    found = await wait_for_verdict(client, debate_id)
+    await wait_for_verdict(client, debate_id)
+    found = await read_data(client, debate_id, "verdict")
     mirror = found["mirror"]
     print(found["headline"])
     print(mirror["told"])

@@ -27,7 +27,8 @@ async def main(client: Client) -> None:
     await call(client, "intervene", debate_id=debate_id, action="inject", text="Assume a team of two people.")
     while step["status"] in ("ready", "running"):
         step = await call(client, "step_round", debate_id=debate_id)
-        print(f"{step['phase']}: {len(step['turns'])} turns")
+        if turns := step.get("turns"):
+            print(f"{step['phase']}: {len(turns)} turns")
     await wait_for_verdict(client, debate_id)
     transcript = await client.read_resource(f"debate://{debate_id}/transcript")
     print(getattr(transcript.contents[0], "text", ""))

@@ -20,7 +20,7 @@ EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"counterp
 PRINTED: dict[str, list[str]] = {
     "second_opinion": ["**Leaning**: ", "**Because**: ", "**Cost**: 5 calls, "],
     "step_by_step": [
-        "argumentation: 3 turns\nverdict: 0 turns",
+        "argumentation: 3 turns",
         "### Note to everybody\n\n> Assume a team of two people.",
         "## Verdict: Leaning",
     ],
@@ -60,9 +60,9 @@ PRINTED: dict[str, list[str]] = {
         "in the mirror ",
     ],
     "client_model": [
+        "Your client's own model gets about 8 requests; it may ask you to approve each.",
         "asked: Write points that begin with [1], [2]",
         "asked: Answer with JSON only",
-        "Your client's own model gets about 8 requests; it may ask you to approve each.",
         "concluded: close it for a summer",
         "8 calls, ",
         ", price unknown.",
@@ -202,7 +202,7 @@ def test_the_moderated_example_prints_rounds_and_ends_with_json_it_chose(run_exa
 def test_the_investment_decision_prints_rounds_summaries_and_the_decision(run_example: RunExample) -> None:
     printed = run_example("investment_decision")
 
-    speakers = ["[Bull, growth investor]", "[Bear, credit analyst]", "### Moderator's summary"]
+    speakers = ["[Bull, growth investor]", "[Bear, credit analyst]", "Moderator's summary"]
     parts = ["ROUND 1", *speakers, "CONTINUE", "ROUND 2", *speakers, "SETTLED", "FINAL DECISION\n"]
     rest = printed
     for part in parts:

@@ -163,15 +163,15 @@ class DebateRow(BaseModel):
     status: str
     format: str
     round: int
-    outcome: str
-    winner: str
-    winner_stance: str
-    position: str
-    mirror_of: str
-    tags: list[str]
+    outcome: str = ""
+    winner: str = ""
+    winner_stance: str = ""
+    position: str = ""
+    mirror_of: str = ""
+    tags: list[str] = []
     opened_at: str
     changed_at: str
-    provenance: Provenance
+    provenance: Provenance = RECORDED_HERE
 
 
 class ListedDebate(DebateRow):

@@ -20,6 +20,7 @@ from server.debate.interventions.registry import ACTIONS, BY_NAME
 from server.debate.machine.decide import next_round
 from server.debate.state.seats import uses_client
 from server.debate.views import catalog
+from server.debate.views.provenance import leave_out_own
 from server.engine import queries
 from server.engine.database.repeats import TwinError
 from server.engine.database.snapshots import DebateSnapshot
@@ -342,6 +343,7 @@ class FindDebates(ToolArguments):
 
     query: Annotated[str, Field(max_length=1000, description="Words of the question or the debate")] = ""
     status: Annotated[str, Field(json_schema_extra={"enum": [ANY, *queries.STATUSES]})] = ANY
+    limit: Annotated[int, Field(ge=0, le=100, description="Debates of a page; 0: 20")] = 0
     cursor: Annotated[str, Field(max_length=40, description="`cursor` of the page before")] = ""
 
     async def execute(self, call: ToolCall) -> CallToolResult:
@@ -349,9 +351,12 @@ class FindDebates(ToolArguments):
         if status and status not in queries.STATUSES:
             statuses = ", ".join((ANY, *queries.STATUSES))
             raise InvalidRequestError(f"There is no status {status[:40]!r}. Statuses: {statuses}.")
-        rows, cursor = await queries.list_debates(call.manager, self.query, status, self.cursor)
-        following = suggest_after_list(self.query, status, cursor, rows[0].debate_id if rows else "")
-        result = results.DebateListResult(debates=rows, cursor=cursor, next=following)
+        limit = self.limit or queries.PAGE_SIZE
+        rows, cursor = await queries.list_debates(call.manager, self.query, status, self.cursor, limit)
+        filters: dict[str, str | int] = {"query": self.query, "status": status, "limit": self.limit}
+        following = suggest_after_list(filters, cursor, rows[0].debate_id if rows else "")
+        shown = [row.model_copy(update={"provenance": leave_out_own(row.provenance)}) for row in rows]
+        result = results.DebateListResult(debates=shown, cursor=cursor, next=following)
         return results.build_tool_result(result, texts.format_debate_list)
 
 

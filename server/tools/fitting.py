@@ -72,7 +72,7 @@ R = TypeVar("R", bound=Bounded)
 
 def count_json(result: BaseModel) -> int:
     """Characters of the result as JSON with everything but ASCII escaped: no encoding of it is longer."""
-    return len(json.dumps(result.model_dump(mode="json")))
+    return len(json.dumps(result.model_dump(mode="json", exclude_defaults=True)))
 
 
 def fit(result: R, measure: Callable[[R], int], limit: int) -> R:

@@ -1,6 +1,7 @@
 """Suggests the next call: one that can be made as written, is not refused, and is not the call just made."""
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any, assert_never
@@ -18,10 +19,6 @@ from server.debate.views.state import StoredDebate
 
 def suggest_next(stored: StoredDebate, status: Status, tool: str) -> str:
     """The call to make after a call of `tool`. `status`: the debate's, `ready` included."""
-    return f"Next: {suggest_call(stored, status, tool)}."
-
-
-def suggest_call(stored: StoredDebate, status: Status, tool: str) -> str:
     match status:
         case "concluded" | "truncated":
             if is_unreviewed(stored.debate):  # a fork keeps the answers, and has them reviewed
@@ -60,13 +57,12 @@ def suggest_turn(stored: StoredDebate, tool: str) -> str:
     return f"{call}{describe_awaited_text(stored.debate)}"
 
 
-def suggest_after_list(query: str, status: str, cursor: str, first_id: str) -> str:
+def suggest_after_list(filters: Mapping[str, str | int], cursor: str, first_id: str) -> str:
     """What to call after a page of debates. `cursor`: of the next page; `first_id`: the first debate here, or ""."""
     if cursor:
-        filters = {name: value for name, value in (("query", query), ("status", status)) if value}
-        return f"Next: {format_call('find_debates', **filters, cursor=cursor)}."
-    call = format_call("read_debate", debate_id=first_id) if first_id else "start_debate(question=…)"
-    return f"Next: {call}."
+        given = {name: value for name, value in filters.items() if value}
+        return format_call("find_debates", **given, cursor=cursor)
+    return format_call("read_debate", debate_id=first_id) if first_id else "start_debate(question=…)"
 
 
 def suggest_waiting(stored: StoredDebate, tool: str) -> str:

@@ -40,12 +40,12 @@ async def build_page(manager: DebateManager, source: ViewSource, view: View, par
 
     Raises InvalidRequestError if the view ends before the page begins.
     """
-    empty = ViewResult(**await describe_debate(manager, source, "read_debate"), view=view.name)
+    empty = ViewResult(**await describe_debate(manager, source, "read_debate"), view=view.name, next_offset=0)
     if view.render is None:
         data = view.build(source)
         if "since_seq" in view.parameters and data["more"]:
             following = {"debate_id": source.id, "view": view.name, "since_seq": data["next_seq"]}
-            empty = empty.model_copy(update={"next": f"Next: {format_call('read_debate', **following)}."})
+            empty = empty.model_copy(update={"next": format_call("read_debate", **following)})
         result = empty.model_copy(update={"data": data})
         if not (part.offset or part.length) and count_json(result) < part.limit:
             return result
@@ -58,7 +58,7 @@ async def build_page(manager: DebateManager, source: ViewSource, view: View, par
 
 def build_options_page(text: str, part: Part) -> ViewResult:
     """A page of the description of all options."""
-    empty = ViewResult(**NO_DEBATE, next="Next: start_debate(question=…).", view=OPTIONS)
+    empty = ViewResult(**NO_DEBATE, next="start_debate(question=…)", next_offset=0, view=OPTIONS)
     return cut_page(empty, text, part, {"view": OPTIONS})
 
 
@@ -79,6 +79,6 @@ def cut_page(empty: ViewResult, whole: str, part: Part, names: dict[str, Any]) -
             "text": text,
             "next_offset": end,
             "left_out": [f"{end:,} of {len(whole):,} characters so far."],
-            "next": f"Next: {format_call('read_debate', **names, offset=end, **limit)}.",
+            "next": format_call("read_debate", **names, offset=end, **limit),
         }
     )

@@ -10,6 +10,7 @@ from server.debate.views.markdown import END_REASONS, format_position, format_re
 from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import origin_line
 from server.engine.queries import DebateRow
+from server.tools.hints import format_call
 from server.tools.results import (
     DebateListResult,
     DebateResult,
@@ -28,13 +29,20 @@ JOINED = "The same call was made minutes ago: this is its debate, and no other w
 
 def format_verdict_result(result: VerdictResult) -> str:
     """The verdict, or how far it is."""
-    if result.headline:
-        parts = [format_report(result, result.debate_id), format_standing(result), *format_ending(result)]
+    if result.answer.head:
+        parts = [format_answer(result), format_standing(result), *format_ending(result)]
         return "\n\n".join(filter(None, parts))
     notice = "No verdict." if result.status in ("concluded", "truncated") else "No verdict yet."
     return "\n\n".join(
         [f"{notice} {format_standing(result)}", *format_background(result), *format_ending(result)]
     )
+
+
+def format_answer(result: VerdictResult) -> str:
+    """The lines of an answer, with what weakens it."""
+    cautions = [*filter(None, [result.settled]), *result.cautions]
+    answer = result.answer.model_copy(update={"keep_in_mind": cautions})
+    return format_report(result.model_copy(update={"answer": answer}), result.debate_id)
 
 
 def format_step_result(result: StepResult) -> str:
@@ -43,10 +51,9 @@ def format_step_result(result: StepResult) -> str:
     parts += [result.effect] if isinstance(result, TurnResult) and result.effect else []
     standing = format_standing(result, result.round, result.phase)
     if result.answer.head:  # all else was told on the way, or stands in its lines
-        parts += [format_report(result, result.debate_id), standing, *format_ending(result)]
-        return "\n\n".join(filter(None, parts))
-    parts += [standing]
-    parts += [format_report(result, result.debate_id)] if result.headline else format_background(result)
+        parts += [format_answer(result), standing, *format_awaited(result)]
+        return "\n\n".join(filter(None, [*parts, *format_ending(result)]))
+    parts += [standing, *format_background(result)]
     parts += [result.framing] if result.framing and result.framing not in result.warnings else []
     parts += [f"Warning: {warning}" for warning in result.warnings if warning not in result.cautions]
     parts += [result.estimate] if result.estimate else []
@@ -57,11 +64,16 @@ def format_step_result(result: StepResult) -> str:
         title = f"**{turn.agent}**{stance}{recipient}{retracted}:"
         parts.append(f"{title}\n{quote(turn.text)}")
     parts += [result.moderator] if result.moderator else []
-    parts += [f"**The rules of every turn**\n{result.rules}"] if result.rules else []
+    return "\n\n".join([*parts, *format_awaited(result), *format_ending(result)])
+
+
+def format_awaited(result: StepResult) -> list[str]:
+    """The turns that the caller has to write."""
+    parts = [f"**The rules of every turn**\n{result.rules}"] if result.rules else []
     for awaited in result.awaited:
         prompt = f". The prompt:\n\n{awaited.prompt}" if awaited.prompt else ", later"
         parts.append(f"**To write: {awaited.speaker}** ({describe_task(awaited)}){prompt}")
-    return "\n\n".join([*parts, *format_ending(result)])
+    return parts
 
 
 def format_steer_result(result: SteerResult) -> str:
@@ -107,8 +119,9 @@ def format_background(result: VerdictResult) -> list[str]:
 
 def format_ending(result: DebateResult) -> list[str]:
     """What was left out, the address of the transcript, and the next call."""
-    transcript = [f"Transcript: {result.transcript_uri}"] if result.transcript_uri else []
-    return [*result.left_out, *transcript, result.next]
+    is_next = result.next == format_call("read_debate", debate_id=result.debate_id)
+    transcript = [] if is_next or not result.transcript_uri else [f"Transcript: {result.transcript_uri}"]
+    return [*result.left_out, *transcript, f"Next: {result.next}."]
 
 
 def format_page(result: ViewResult) -> tuple[str, str]:
@@ -121,7 +134,7 @@ def format_page(result: ViewResult) -> tuple[str, str]:
 def format_debate_list(result: DebateListResult) -> str:
     """A page of debates, one on a line."""
     rows = [*map(format_row, result.debates)] or ["No debate matches."]
-    return "\n".join([*rows, *result.left_out, result.next])
+    return "\n".join([*rows, *result.left_out, f"Next: {result.next}."])
 
 
 def format_row(row: DebateRow) -> str:

@@ -66,4 +66,4 @@ async def test_a_question_comes_to_a_verdict(database: str, era: str, capabiliti
                 assert found["status"] in ("running", "waiting"), found["reason"]
                 found = await call(client, "get_verdict", debate_id=row["debate_id"])
 
-    assert found["headline"]
+    assert found["answer"]["head"]

@@ -23,7 +23,7 @@ let reports = 0;
 while (["ready", "running"].includes(step.structuredContent.status)) {
   step = await call("step_round", { debate_id });
   reports += step.reports.length;
-  rounds.push(step.structuredContent.phase);
+  rounds.push(step.structuredContent.round);
 }
 const verdict = await call("get_verdict", { debate_id });
 const read = await call("read_debate", { debate_id });

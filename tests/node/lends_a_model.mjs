@@ -48,7 +48,7 @@ console.log(JSON.stringify({
   reason,
   status: step.status,
   failures: step.failures.filter((line) => line.includes("refused")),
-  cost: step.cost,
+  cost: step.answer.cost,
   asked: asked.length,
   systems: asked.every((one) => one.system && one.tokens > 0),
   forms,

@@ -4,6 +4,8 @@ from typing import Any
 
 from mcp import Client
 
+from server.tools.debates import TOOLS
+
 
 def without_framing(arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments of start_debate with which no model is asked for positions, unless they say so themselves."""
@@ -11,7 +13,7 @@ def without_framing(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool and return its structured result. A tool error fails the test.
+    """Call a tool and return its structured result, with "", [] and 0 for what it leaves out. An error fails the test.
 
     Positions are those of the format, unless the options say so: a test of them asks for framing.
     """
@@ -20,7 +22,13 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result_text(result)
     assert result.structured_content is not None
-    return dict(result.structured_content)
+    return fill_in(tool, result.structured_content)
+
+
+def fill_in(tool: str, data: dict[str, Any]) -> dict[str, Any]:
+    """A structured result with "", [] and 0 for the fields that it leaves out."""
+    shape = TOOLS[tool].result if tool in TOOLS else None
+    return shape.model_validate(data).model_dump(mode="json") if shape else dict(data)
 
 
 async def expect_tool_error(client: Client, tool: str, **arguments: Any) -> str:

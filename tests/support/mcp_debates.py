@@ -17,7 +17,7 @@ from tests.support.servers import OpenClient
 
 TaskAnswer = ScriptOutput | dict[str, Any] | ModelError
 
-_CALL = re.compile(r"Next: .*?(\w+)\((.*?)\)")
+_CALL = re.compile(r"(\w+)\((.*?)\)")
 _ARGUMENT = re.compile(r"(\w+)=('[^']*'|\w+)")
 
 
@@ -81,6 +81,12 @@ async def step_all_rounds(client: Client, step: dict[str, Any]) -> list[dict[str
 
 async def read_view(client: Client, step: dict[str, Any], name: str) -> Any:
     return (await call(client, "read_debate", debate_id=step["debate_id"], view=name))["data"]
+
+
+async def read_verdict(client: Client, step: dict[str, Any]) -> dict[str, Any]:
+    """The whole finding as data, with the figures that results leave to it."""
+    uri = f"debate://{step['debate_id']}/verdict?format=json"
+    return dict(json.loads(await read_resource(client, uri)))
 
 
 async def read_everything(client: Client, debate_id: str) -> list[str]:

@@ -10,7 +10,7 @@ from mcp.types import Implementation
 
 from tests.support.client_calls import call, expect_tool_error, read_resource
 from tests.support.gated_model import Gate
-from tests.support.mcp_debates import call_next, read_view, run_debate
+from tests.support.mcp_debates import call_next, read_verdict, read_view, run_debate
 from tests.support.patience import PATIENCE
 from tests.support.simulation import build_ballot
 
@@ -54,6 +54,7 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_modern: A
         step = await by_hand(client, await begun(client))
         result = await read_view(client, step, "result")
         verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
+        whole = await read_verdict(client, step)
 
     assert step["status"] == "concluded"
     said = [(turn["round"], turn["agent"], turn["text"]) for turn in result["transcript"]]
@@ -63,9 +64,9 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_modern: A
         for name in ("Opponent", "Proponent")
     ]
     assert (verdict["outcome"], verdict["winner"]) == ("leaning", "Proponent")
-    assert verdict["verdict"] == "It is right."
-    assert verdict["beliefs"]["before"][0] == "Proponent 0.60 (2 votes)"
-    assert verdict["beliefs"]["after"][0] == "Proponent 0.80 (2 votes)"
+    assert verdict["answer"]["recommendation"] == "It is right."
+    assert whole["beliefs"]["before"][0] == "Proponent 0.60 (2 votes)"
+    assert whole["beliefs"]["after"][0] == "Proponent 0.80 (2 votes)"
     assert verdict["cautions"] == [
         "One caller wrote for Opponent and Proponent: count it as one voice.",
         "One caller wrote for Opponent and Proponent, and was judge 1: it judged its own words.",
@@ -88,12 +89,12 @@ async def test_what_the_caller_writes_is_counted_as_turns_and_not_as_calls(open_
 
     assert opened["estimate"] == "Estimate: no calls, 10 turns of the caller."  # ballots of both, twice
     assert alone["estimate"] == ""  # it has ended, and the cost says what it took
-    assert alone["cost"] == "No calls, 10 turns of the caller."
+    assert alone["answer"]["cost"] == "No calls, 10 turns of the caller."
     assert estimate.startswith("Estimate: 1 call, 3 turns of the caller, ")
     assert step["status"] == "concluded", step[
         "reason"
     ]  # of one call nothing is kept for the caller's verdict
-    assert step["cost"].startswith("1 call, 3 turns of the caller, ")
+    assert step["answer"]["cost"].startswith("1 call, 3 turns of the caller, ")
     assert (usage["total"]["calls"], usage["total"]["caller_turns"]) == (1, 3)
     assert [*usage["models"]] == ["scripted"]
     assert len(progress["tasks"]) == 4
@@ -126,7 +127,7 @@ async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern
 
     asked = "The caller is to write for Proponent, Opponent: call submit_turn."
     assert (step["status"], step["working"], step["reason"]) == ("waiting", False, asked)
-    assert step["next"] == f"Next: submit_turn(debate_id='{step['debate_id']}', speaker='Proponent', text=…)."
+    assert step["next"] == f"submit_turn(debate_id='{step['debate_id']}', speaker='Proponent', text=…)"
     assert [row["debate_id"] for row in found["debates"]] == [step["debate_id"]]
     assert (verdict["status"], verdict["next"]) == ("waiting", step["next"])
     assert (state["status"], state["awaiting"]) == ("waiting", ["Proponent", "Opponent"])
@@ -153,6 +154,7 @@ async def test_a_caller_is_asked_for_its_ballot_and_told_exactly_what_to_send(op
             tasks.append(step["awaited"][0]["task"])
             text = json.dumps(shape) if tasks[-1] == "ballot" else f"Point {len(tasks)}."
             step = await call(client, "submit_turn", **this, text=text)
+        beliefs = (await read_verdict(client, step))["beliefs"]
 
     assert started["reason"] == told["reason"]
     assert started["reason"].startswith("The caller is to write for Me (a private ballot): call submit_turn.")
@@ -160,8 +162,8 @@ async def test_a_caller_is_asked_for_its_ballot_and_told_exactly_what_to_send(op
     assert shape["beliefs"].keys() == {"Me", "Bot", "none"}
     assert refused.startswith("Error: This is not the private ballot that Me was asked for: ")
     assert tasks == ["argument", "argument", "ballot"]  # the same ballot again is no repeat of the first
-    assert "Bot 0.35 (1 vote)" in step["beliefs"]["before"]
-    assert "Me" in step["beliefs"]["against_public"]
+    assert "Bot 0.35 (1 vote)" in beliefs["before"]
+    assert "Me" in beliefs["against_public"]
 
 
 async def test_of_two_clients_who_submit_one_turn_at_once_one_is_told(open_modern: Any) -> None:

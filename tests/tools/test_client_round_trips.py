@@ -243,7 +243,7 @@ async def test_a_call_asks_eight_times_at_most_and_the_next_one_goes_on(open_mod
 
     assert legs == 8
     assert stood["status"] == "waiting"
-    assert stood["next"].startswith(f"Next: get_verdict(debate_id='{stood['debate_id']}')")
+    assert stood["next"].startswith(f"get_verdict(debate_id='{stood['debate_id']}')")
     assert done["status"] == "concluded"
 
 
@@ -266,7 +266,7 @@ async def test_without_an_open_call_the_debate_waits_and_nothing_fails(open_mode
 
     assert stood["status"] == "waiting"
     assert "The client's own model is to answer for" in stood["reason"]
-    assert stood["next"].startswith("Next: get_verdict(")
+    assert stood["next"].startswith("get_verdict(")
     assert done["status"] == "concluded"
 
 

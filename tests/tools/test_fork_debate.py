@@ -15,7 +15,7 @@ from server.engine.queries import compare_family
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call, expect_tool_error
-from tests.support.mcp_debates import build_scripted_model, read_view, run_debate
+from tests.support.mcp_debates import build_scripted_model, read_verdict, read_view, run_debate
 from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 from tests.support.simulation import build_request
@@ -52,6 +52,7 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_modern: Any
         states = [await read_view(client, step, "state") for step in (parent, child)]
         receipts = [await read_view(client, step, "receipt") for step in (parent, child)]
         verdict = await call(client, "get_verdict", debate_id=child["debate_id"])
+        beliefs = [(await read_verdict(client, step))["beliefs"] for step in (parent, child)]
         (found,) = (await read_view(client, child, "family"))["relatives"]
 
     assert (child["status"], verdict["winner"], parent["status"]) == ("concluded", "Bob", "concluded")
@@ -59,7 +60,7 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_modern: Any
         paid == ["argument"] * 2 + ["ballot"] * 2
     )  # of round 2 and after it: the blind ballots are inherited
     assert [state["usage"]["calls"] for state in states] == [9, 5]
-    assert parent["beliefs"]["before"] == child["beliefs"]["before"] != []
+    assert beliefs[0]["before"] == beliefs[1]["before"] != []
     assert (states[1]["forked_from"], states[1]["forked_at_round"]) == (parent["debate_id"], 1)
     assert all("every entry was checked" in receipt["verified"] for receipt in receipts)
     assert (found["relation"], found["agree"], found["shared_rounds"]) == ("parent", "no", 1)

@@ -80,7 +80,7 @@ async def test_a_turn_that_is_not_given_is_asked_once_and_awaited_from_submit_tu
 
     assert (stood["status"], again["status"], asked) == ("waiting", "waiting", 1)
     assert stood["reason"].startswith("A person is to write for Me: ask for the words")
-    assert stood["next"].startswith("Next: submit_turn(")
+    assert stood["next"].startswith("submit_turn(")
     assert [one["speaker"] for one in stood["awaited"]] == ["Me"]
     assert after["status"] == "waiting"  # the second round, for which the person is asked anew
     assert len(person.forms) == 2

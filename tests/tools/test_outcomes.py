@@ -23,7 +23,7 @@ async def test_an_outcome_is_recorded_and_shown_and_can_be_corrected(open_modern
         this = await run_debate(client)
         before = await call(client, "get_verdict", **this)
         assert before["settled"] == ""
-        assert before["confidence"]["basis"].endswith("Not measured on your questions yet.")
+        assert before["answer"]["how_sure"].endswith("Not measured on your questions yet.")
 
         given = {**this, "action": "outcome", "to": "ship it", "reason": "It went well.", "request_id": "r"}
         told = [result_text(await client.call_tool("intervene", given)) for _ in range(2)]

@@ -58,7 +58,7 @@ async def test_they_are_shown_before_the_first_turn_and_then_debated(open_modern
         state = await read_view(client, step, "state")
 
     assert stances(data) == DATABASES
-    assert data["round"] == 0
+    assert "round" not in data
     assert data["framing"] == 'The question was read as an open question. Taken for given: "A team of five."'
     for line in (*DATABASES, data["framing"]):
         assert line in result_text(started)

@@ -8,6 +8,7 @@ import pytest
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.client_calls import call
+from tests.support.mcp_debates import read_verdict, read_view
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D13")]
 
@@ -56,10 +57,11 @@ async def test_agreement_in_public_over_a_split_in_private_is_told_in_the_first_
     async with open_modern(models) as client:
         started = await hold(client, format=form)
         found = await client.call_tool("get_verdict", {"debate_id": started["debate_id"], "wait_seconds": 30})
+        view = await read_verdict(client, started)
     told = "What is said is not what is held: 2 of 3 debaters choose otherwise in private than they say"
-    assert told in found.structured_content["headline"]
+    assert told in found.structured_content["cautions"][0]
     assert told in found.content[0].text
-    assert found.structured_content["signals"][0]["raised"]
+    assert view["signals"][0]["raised"]
 
 
 async def test_it_is_challenged_by_itself_and_the_question_stays_open(open_modern: Any) -> None:
@@ -67,7 +69,8 @@ async def test_it_is_challenged_by_itself_and_the_question_stays_open(open_moder
     async with open_modern(models) as client:
         started = await hold(client, format="settle", options={"challenges": "challenge"})
         transcript = await client.call_tool("read_debate", {"debate_id": started["debate_id"]})
-    assert started["rounds_of_talk"] == 2
+        state = await read_view(client, started, "state")
+    assert state["rounds_of_talk"] == 2
     assert "What is said here is not what is held in private." in transcript.content[0].text
 
 
@@ -81,8 +84,9 @@ async def test_two_advocates_who_quote_one_document_are_no_echo(open_modern: Any
     async with open_modern(models) as client:
         started = await hold(client, format="advocates", debaters=build_team(2), documents=[DOCUMENT])
         found = await client.call_tool("get_verdict", {"debate_id": started["debate_id"], "wait_seconds": 30})
-    assert found.structured_content["claims"]["checked_quotes"] > 0
-    assert (found.structured_content["signals"], found.structured_content["alerts"]) == ([], [])
+        view = await read_verdict(client, started)
+    assert view["claims"]["checked_quotes"] > 0
+    assert (view["signals"], view["alerts"]) == ([], [])
     assert "echo" not in found.content[0].text
 
 

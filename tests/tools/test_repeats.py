@@ -10,7 +10,7 @@ from mcp.types import ElicitResult, Implementation
 
 from server.models.fakes.scripted import ScriptedModel
 from server.tools.texts import JOINED
-from tests.support.client_calls import call, result_text
+from tests.support.client_calls import call, fill_in, result_text
 from tests.support.mcp_debates import build_scripted_model, run_debate
 from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
@@ -43,8 +43,9 @@ async def test_an_identical_call_gets_the_same_debate_and_is_told(open_modern: A
         asked = len(model.requests)
         another = await run_debate(client, again=True)
 
-    assert (first["joined"], again.structured_content["joined"], another["joined"]) == (False, True, False)
-    assert again.structured_content | {"joined": False} == first
+    repeated = fill_in("start_debate", again.structured_content)
+    assert (first["joined"], repeated["joined"], another["joined"]) == (False, True, False)
+    assert repeated | {"joined": False} == first
     assert JOINED in result_text(again)
     assert another["debate_id"] != first["debate_id"]
     assert len(model.requests) == 2 * asked

@@ -1,14 +1,17 @@
 """Results as they arrive: each form complete by itself, and short, whatever was said and by how many."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import byte_count, call, read_text, result_text
 from tests.support.mcp_debates import run_debate
+from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N17", "M4")]
 
@@ -62,7 +65,7 @@ async def test_every_result_is_short_at_26_debaters_who_write_4000_characters(
         data, text = measure(result)
         assert data < 16_000
         assert text < 4_000
-        for line in (*result.structured_content["left_out"], *result_text(result).splitlines()):
+        for line in (*result.structured_content.get("left_out", ()), *result_text(result).splitlines()):
             assert not line.startswith("Shortened here") or "Whole: read_debate(" in line
     assert found.structured_content["left_out"]
     assert len(json.dumps(page.structured_content)) < 40_000
@@ -84,12 +87,12 @@ async def test_many_failures_leave_room_for_the_talk_and_advice(open_modern: Any
         step = await client.call_tool("step_round", {"debate_id": debate_id})
         verdict = await client.call_tool("get_verdict", {"debate_id": debate_id})
 
-    assert len(step.structured_content["turns"]) == 26 - silent
+    assert len(step.structured_content.get("turns", ())) == 26 - silent
     assert step.structured_content["failures"]
     for result in (step, verdict):
         assert measure(result)[1] < 4_000
         assert "Shortened here:" in result_text(result)
-        assert result_text(result).endswith(result.structured_content["next"])
+        assert result_text(result).endswith(f"Next: {result.structured_content['next']}.")
     assert result_text(verdict).startswith("No verdict yet. Debate")
 
 
@@ -124,3 +127,50 @@ async def test_every_result_names_the_transcript_and_no_block_is_a_link(open_mod
         assert set(answer.structured_content) >= COMMON
         assert {part.type for part in answer.content} == {"text"}
         assert f"Transcript: {uri}" in answer.content[-1].text
+
+
+PLAY: dict[str, Any] = YAML(typ="safe").load((ROOT / "packaging" / "demo.yaml").read_text(encoding="utf-8"))
+"""A second opinion of usual length: 200 words of report."""
+
+
+def play(request: Request) -> str:
+    summary = request.prompt.summary
+    if summary.task == "report":
+        return json.dumps(PLAY["report"])
+    place = int(request.seat.split()[-1]) - 1
+    if summary.task == "advice":
+        return json.dumps([*PLAY["answers"].values()][place])
+    one, two = summary.choices if place == 0 else reversed(summary.choices)
+    texts = json.dumps([*PLAY["reviews"].values()][place])
+    labelled = texts.replace("{one}", one).replace("{two}", two)
+    return labelled.replace('"one"', f'"{one}"').replace('"two"', f'"{two}"')
+
+
+@pytest.mark.parametrize("models", [["a/x", "b/y"], ["a/x"]])
+async def test_an_answer_takes_900_tokens_in_both_forms_and_has_nothing_twice(
+    open_modern: Any, models: list[str]
+) -> None:
+    """A token is 4.0 characters of these results, by o200k_base."""
+    asked = {"question": PLAY["question"], "models": models, "run": True}
+    async with open_modern({name: ScriptedModel(play, name=name) for name in models}) as client:
+        ran = await client.call_tool("start_debate", asked)
+        this = {"debate_id": ran.structured_content["debate_id"]}
+        stepped = await client.call_tool("step_round", this)
+        found = await client.call_tool("get_verdict", this)
+
+    for result in (ran, stepped, found):
+        data, text = result.structured_content, result_text(result)
+        assert len(json.dumps(data, ensure_ascii=False, separators=(",", ":"))) + len(text) < 900 * 4.0
+        values = [*walk_values(data)]
+        assert [value for value in values if value in ("", [], {})] == []
+        sentences = [value for value in values if isinstance(value, str) and value.count(" ") > 2]
+        assert sorted(sentences) == sorted(set(sentences))
+        assert data["next"] in text
+        assert data["transcript_uri"] not in text  # the next call reads it
+
+
+def walk_values(value: Any) -> Iterator[Any]:
+    yield value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in inner:
+        yield from walk_values(part)

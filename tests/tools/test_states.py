@@ -155,8 +155,8 @@ def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
         for key, part in value.items():
             is_own = key == "provenance" and part["recorded_here"]  # texts name who recorded what others did
             is_for_programs = key in ("written_by", "sources")
-            # The first line and the cautions have what the headline holds.
-            if key != "headline" and not (is_own or is_for_programs):
+            is_next = key == "transcript_uri" and value["next"].startswith("read_debate(")  # which reads it
+            if not (is_own or is_for_programs or is_next):
                 yield from facts(key, part)
     elif isinstance(value, list):
         for part in value:
@@ -224,7 +224,7 @@ async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
             if data.get("answer", {}).get(
                 "head"
             ):  # it has ended: what was said, and all figures, are in views
-                data = {"answer": data["answer"], "next": data["next"], "votes": data["votes"]}
+                data = {name: part for name, part in data.items() if name in ("answer", "next", "votes")}
                 shown += folded
             missing = [fact for fact in facts("", data) if plain(fact[1]) not in shown]
             assert missing == [], name
@@ -244,7 +244,7 @@ async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
 
     status = answers[0][2].structured_content["status"]
     assert status == ("concluded" if state in OUTCOMES else state.split(maxsplit=1)[0])
-    assert answers[1][2].structured_content["outcome"] == scenario.get(
+    assert answers[1][2].structured_content.get("outcome", "") == scenario.get(
         "outcome", state if state in OUTCOMES else ""
     )
 
@@ -267,7 +267,7 @@ async def test_answers_that_nobody_reviewed_are_kept_by_the_fork_that_is_named(o
     async with open_modern({"p": model}) as client:
         step = await call(client, "start_debate", question="Ship it?", run=True, **ADVISORS)
         assert (step["status"], step["answer"]["head"]) == ("concluded", "Open")
-        assert step["next"].endswith(", at_round=1).")
+        assert step["next"].endswith(", at_round=1)")
         model.script = None
         model.requests.clear()
         [(name, arguments)] = parse_calls(step["next"])

@@ -24,7 +24,7 @@ async def test_a_debate_is_stepped_to_its_verdict_by_tools_alone(open_client: An
             phases.append((step["round"], step["phase"], len(step["turns"])))
         verdict = await call(client, "get_verdict", debate_id=started["debate_id"])
 
-    assert phases == [(1, "opening", 2), (2, "rebuttal", 2), (3, "verdict", 0)]
+    assert phases == [(1, "opening", 2), (2, "rebuttal", 2), (3, "", 0)]
     assert verdict["outcome"] == "leaning"
     assert verdict["winner_stance"] in ("for", "against")
     assert verdict["votes"]

@@ -137,7 +137,7 @@ async def test_an_outcome_is_shown_whatever_is_hidden(open_modern: Any) -> None:
         state = await read_view(client, step, "state")
         usage = await read_view(client, step, "usage")
 
-    assert (verdict["winner"], verdict["verdict"]) == ("Ada", "Found.")
+    assert (verdict["winner"], verdict["answer"]["recommendation"]) == ("Ada", "Found.")
     assert len(verdict["votes"]) == 4
     assert state["turns"] == 6
     assert usage["total"]["calls"] == state["usage"]["calls"] > 10

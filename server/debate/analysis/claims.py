@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from server.debate.arguments.citations import Link
 from server.debate.arguments.graph import Graph, Status, build_graph
@@ -41,8 +41,6 @@ STATUS_WORDS: dict[Status, str] = {
 
 class Claims(BaseModel):
     """The points of the debate, and what they mean for the verdict."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     total: int = 0
     open_attacks: Annotated[int, Field(description="Never answered, those of the last round included")] = 0

@@ -1,9 +1,9 @@
 """How sure a verdict is, where the figure comes from, and what turned out right."""
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from server.debate.analysis.debates import format_weight, pool_judges, read_calibration
@@ -38,24 +38,11 @@ RECORDED = {"low": 0.4, "high": 0.98, "n": 419}
 REFERENCE_SCHEMA = {
     "type": "object",
     "properties": {"low": {"type": "number"}},
-    "required": ["low"],
 }
-
-
-def leave_optional(schema: dict[str, Any]) -> None:
-    """Let clients expect no figure: one that is not known is left out."""
-    optional = ("value", "reference")
-    schema["required"] = [name for name in schema["properties"] if name not in optional]
-    for name in optional:
-        schema["properties"][name].pop("default", None)
 
 
 class Confidence(BaseModel):
     """How likely the position ahead is right, and where the figure comes from."""
-
-    model_config = ConfigDict(
-        json_schema_serialization_defaults_required=True, json_schema_extra=leave_optional
-    )
 
     value: (
         Annotated[float, Field(description="0 to 1; left out before 20 settled items")] | SkipJsonSchema[None]

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Annotated, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from server.debate.facts.escalation import (
     EscalationEvent,
@@ -28,8 +28,6 @@ def is_none(effect: float | None) -> bool:
 
 class MirrorReport(BaseModel):
     """The debate held again with the stances swapped; empty without a mirror. Margins go from -3 to 3."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     debate_id: str = ""
     agrees: Annotated[bool, Field(description="The same position is ahead in it; false without one")] = False

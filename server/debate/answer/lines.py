@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from server.debate.answer.count import Count, describe_agreement, name_outcome
 from server.debate.answer.heads import find_language, name_head
@@ -34,8 +34,6 @@ WHOLE = 10**9
 class Finding(BaseModel):
     """What a judge or voter says. `side`: what its vote is for; "" where it counts for nobody."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
     seat: str
     side: str
     stand: str  # such as "for Ada"
@@ -44,8 +42,6 @@ class Finding(BaseModel):
 
 class AnswerLines(BaseModel):
     """What comes out of a debate, to be read and acted on; "" and [] for what there is not."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     head: Annotated[str, Field(description="Agreed, Leaning, Divided …")] = ""
     recommendation: str = ""
@@ -181,7 +177,7 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
         reasons = []
     rows.append(row("About the question", answer.premise))
     # What corrects an error that all sides share comes first, where judges decide between sides.
-    rows += [*corrected, *reasons] if answer.findings else [*reasons, *corrected]
+    rows += [*corrected, *reasons] if answer.side or answer.findings else [*reasons, *corrected]
     rows += [row("Missed at first", one.text) for one in answer.missed]
     rows += [
         row("Changes if", answer.changes_if),

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from server.debate.arguments.citations import find_citations
 from server.debate.arguments.points import list_points
@@ -47,8 +47,6 @@ Measurement = tuple[Fraction, int, int] | None
 
 class SignalRow(BaseModel):
     """A sign that agreement may be hollow. It never moves the confidence."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     name: str
     raised: bool

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Annotated, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from server.debate.arguments.points import format_id
 from server.debate.ballots.challenges import describe_alert
@@ -24,8 +24,6 @@ MOST_LISTED = 12
 
 class Beliefs(BaseModel):
     """What the debaters' models hold in private; empty without ballots."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     before: list[str] = []
     after: list[str] = []

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from server.debate.analysis.confidence import describe_record
 from server.debate.answer.count import SILENCES, Count, find_probability
@@ -30,8 +30,6 @@ CLOSED = ('."', '!"', '?"', '…"')
 
 class Advisor(BaseModel):
     """An advisor: which side it is on, and why."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     name: str
     model: str

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.setup.seats import WRITTEN
@@ -23,8 +23,6 @@ TURN_HEADING = "# Your turn"
 
 class AwaitedTurn(BaseModel):
     """A turn that the caller must write with `submit_turn`."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     speaker: str
     task: str

@@ -10,7 +10,7 @@ KEY_LETTERS = 16  # of a key's fingerprint, in words
 class Provenance(BaseModel):
     """What this installation knows about who recorded a debate. It is not part of the record and never exported."""
 
-    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+    model_config = ConfigDict(frozen=True)
 
     recorded_here: Annotated[bool, Field(description="By this installation, from its first entry on")] = True
     signed_by: Annotated[str, Field(description="Fingerprint of the key; empty: nobody")] = ""
@@ -24,6 +24,11 @@ class Provenance(BaseModel):
 
 
 RECORDED_HERE = Provenance()
+
+
+def leave_out_own(provenance: Provenance) -> Provenance:
+    """For results: by which key this installation signs says nothing to a caller."""
+    return RECORDED_HERE if provenance.recorded_here else provenance
 
 
 def describe_provenance(provenance: Provenance, entries: int = 0) -> str:

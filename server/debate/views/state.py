@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import takewhile
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
@@ -316,12 +316,10 @@ def visible_lookups(debate: Debate) -> list[FoundLookup]:
 class Turn(BaseModel):
     """One turn, in the shape of requirement C11."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
     round: int
     phase: str
     agent: str
-    stance: str
+    stance: str = ""
     text: str
     act: str = "argument"
     to: Annotated[str, Field(description="The recipient of a message or an answer")] = ""

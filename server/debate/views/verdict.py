@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from server.debate.analysis.claims import Claims, build_claims
 from server.debate.analysis.confidence import (
@@ -65,8 +65,6 @@ from server.debate.votes.wording import describe_agreed
 class Panel(BaseModel):
     """The count of the votes. Shares are exact fractions of the weight of all who were asked."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
     asked: int = 0
     voted: int = 0
     abstained: int = 0
@@ -83,13 +81,12 @@ ANSWER_SCHEMA = {
     "type": "object",
     "description": "What to tell, by lines",
     "properties": {"recommendation": {"type": "string"}},
-    "required": ["recommendation"],
 }
 NAMED_SCHEMA = {
     "type": "array",
     "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
 }
-MIRROR_SCHEMA = {"type": "object", "properties": {"told": {"type": "string"}}, "required": ["told"]}
+MIRROR_SCHEMA = {"type": "object", "properties": {"told": {"type": "string"}}}
 """One field of each is enough: they are part of the schemas of several tools."""
 
 
@@ -139,23 +136,21 @@ class Position(BaseModel):
 class Report(Verdict):
     """The verdict with what a reader needs to weigh it, without the rest of the debate."""
 
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
-    question: str
+    question: str = ""
     status: str
     reason: Annotated[str, Field(description="Why it ended, is paused or waits")]
-    positions: Annotated[list[Position], Field(description="Empty until they are named")]
-    failures: list[str]
-    rounds_of_talk: int
-    turn_count: int
+    positions: Annotated[list[Position], Field(description="Empty until they are named")] = []
+    failures: list[str] = []
+    rounds_of_talk: int = 0
+    turn_count: int = 0
     cost: Annotated[
         str, Field(description="Calls, tokens and cost so far, without a fork's inherited rounds")
-    ]
-    cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")]
-    effort: Annotated[str, Field(description="Team and level, and what they chose")]
-    mirror_of: Annotated[str, Field(description="The debate whose mirror it is")]
-    forked_from: str
-    forked_at_round: int
+    ] = ""
+    cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")] = ""
+    effort: Annotated[str, Field(description="Team and level, and what they chose")] = ""
+    mirror_of: Annotated[str, Field(description="The debate whose mirror it is")] = ""
+    forked_from: str = ""
+    forked_at_round: int = 0
 
 
 def build_result(debate: Debate) -> dict[str, Any]:

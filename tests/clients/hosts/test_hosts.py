@@ -134,7 +134,7 @@ def test_the_model_reads_a_long_transcript_to_its_end(
         """Go on as the model would: by what the last page says."""
         if not shown:
             return ToolCall("read_debate", {"debate_id": debate_id})
-        following = re.search(r"Next: read_debate\(.*?offset=(\d+)\)", shown[-1])
+        following = re.search(r"read_debate\(.*?offset=(\d+)\)", shown[-1])
         if following is None or len(shown) > 9:
             return "The last words."
         return ToolCall("read_debate", {"debate_id": debate_id, "offset": int(following[1])})
