@@ -4,7 +4,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks write [ROW ...]      also puts the table into docs/performance.md
        python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
        python -m benchmarks answers play|sheets|sum DIR ...    how good answers are
-       python -m benchmarks spending    what formats read and write
+       python -m benchmarks spending    what providers' caches save
 """
 
 import sys

@@ -7,7 +7,6 @@ import anyio
 import pytest
 
 from benchmarks import spending
-from benchmarks.answers.questions import load_questions
 from benchmarks.rows import ROWS, run_row
 from benchmarks.table import SMOKE
 
@@ -22,14 +21,20 @@ def test_a_row_of_the_benchmarks_runs(name: str) -> None:
     assert all(math.isfinite(line.value) for line in lines)
 
 
-@pytest.mark.requirement("N10")
-def test_formats_are_measured_by_what_they_read_and_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ALPHA_API_BASE", "BETA_API_BASE"):
-        monkeypatch.setenv(name, "")
+@pytest.mark.requirement("N10", "N11")
+def test_caches_of_providers_serve_what_the_calls_of_a_debate_have_in_common(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {**spending.KEYS, "OPENAI_API_BASE": "", "ANTHROPIC_API_BASE": ""}.items():
+        monkeypatch.setenv(name, value)
 
-    rows = [row.split(" | ") for row in anyio.run(spending.list_rows, load_questions(["h09"]))]
+    async def list_rows() -> list[list[str]]:
+        return [row async for row in spending.list_rows((("advocates", "standard"),))]
 
-    *advice, advocates = (int(row[1]) for row in rows)
-    assert advice == [3, 5, 7, 8, 12]
-    assert advocates > len(rows)
-    assert all(0 < int(row[4].rstrip("%")) < 100 for row in rows)
+    short, long = anyio.run(list_rows)
+
+    shares = [[float(cell.split(", ")[1].removesuffix(" x")) for cell in row[3:]] for row in (short, long)]
+    assert all(share <= 1 for share in shares[0])  # nothing is kept that nobody reads
+    anthropic, openai, openai_before, both = shares[1]
+    assert max(anthropic, openai, openai_before) <= 0.3
+    assert both <= 0.35

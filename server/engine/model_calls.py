@@ -31,9 +31,11 @@ from server.debate.records.answers import check_answer
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import Deadline
 from server.debate.rules.calls import Call
+from server.debate.rules.sharing import NOTHING_SHARED, Sharing, find_sharing
 from server.debate.state.debate import Debate
 from server.debate.state.seats import find_models, find_own_models, find_tools
 from server.engine.answer_room import add_usage, find_debater, find_room
+from server.engine.beginnings import Beginnings
 from server.engine.database.cache import AnswerReuse, KeptAnswer
 from server.engine.turnstile import Turnstile
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
@@ -67,6 +69,7 @@ class CallTerms:
     on_text: OnText | None = None  # told of each piece of the reply
     client: Model | None = None  # the client's own model, if it can be asked
     reuse: AnswerReuse | None = None  # answers of other debates
+    sharing: Sharing = NOTHING_SHARED  # what its prompt has in common with others
 
 
 @dataclass
@@ -77,6 +80,7 @@ class ModelCaller:
     research: Research
     leeway: float = LEEWAY
     """Seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
+    beginnings: Beginnings = field(default_factory=Beginnings)  # of prompts that providers keep
     turnstile: Turnstile = field(default_factory=Turnstile)  # for each step that takes long
     long_thinkers: set[str] = field(
         default_factory=set
@@ -170,6 +174,7 @@ class ModelCaller:
             group=str(debate.setup.seed),
         )
         wider = replace(request, max_tokens=wide.tokens, thinking_tokens=wide.thinking)
+        terms = replace(terms, sharing=find_sharing(debate, call))
         ask = partial(self.ask_with_room, debate, call, (request, wider), terms)
         reply = await (self.reuse_answer(call, request, terms.reuse, ask) if terms.reuse else ask())
         await self.turnstile.enter()
@@ -251,9 +256,12 @@ class ModelCaller:
         longest = self.models.max_reply_seconds(call.model, request.timeout) + self.leeway
         client = terms.client if call.model == CLIENT else None
         model = self.models.watch(call.model, client) if client else self.models.get(call.model)
+        own = None
+        if cache := self.models.find_cache(call.model):
+            request, own = await self.beginnings.follow(call.model, request, cache, terms.sharing)
         start = anyio.current_time()
-        with anyio.move_on_after(longest) as limit:
-            reply = await model.reply(request, terms.on_text)
+        with anyio.move_on_after(longest) as limit, self.beginnings.lead(own, terms.on_text) as on_text:
+            reply = await model.reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {request.timeout:g} seconds.")
         milliseconds = reply.usage.milliseconds or round((anyio.current_time() - start) * 1000)

@@ -24,7 +24,8 @@ __all__ = ["FailureCause", "Function", "FunctionCall", "Message", "Prompt", "Pro
 
 LITELLM_PREFIX = "litellm/"  # names that are asked through litellm, even where they could be asked directly
 MAX_ATTEMPTS = 3  # for one reply; a budget may allow fewer
-OnText = Callable[[str], None]  # gets each piece of a reply as it is written; the result is the `Reply`
+OnText = Callable[[str], None]
+"""Gets each piece of a reply as it is written, and "" where one begins; the result is the `Reply`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class Request:
     thinking: Literal["low", "medium", "high", "off", ""] = (
         ""  # how much to think; "" for the model's default
     )
+    sends_schema: bool = True  # else the prompt alone says what the reply looks like
+    marks: tuple[
+        int, ...
+    ] = ()  # ends of beginnings of the last message that a provider's cache keeps, or has kept
 
     def find_next_speaker(self, step: int = 1) -> str:
         """For models that do not choose: the speaker `step` places after the seat, by label; "" if there is none."""

@@ -21,6 +21,14 @@ PRICE_TABLE_FILE = "model_prices_and_context_window_backup.json"
 MILLION = 1_000_000
 MAX_COST_USD = 1_000_000  # a higher cost of one reply is a counting error
 
+_COLUMNS = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "kept": "cache_creation_input_token_cost",
+    "cached": "cache_read_input_token_cost",
+}
+"""Where the table has each price of `Price`."""
+
 _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 
 
@@ -42,10 +50,11 @@ class PriceTable:
         if name in (*WRITTEN, "local") or is_scripted(name):
             return Price(model=name, input="0", output="0")
         row = find_row(name)
-        costs = (row.get("input_cost_per_token"), row.get("output_cost_per_token"))
-        if not all(isinstance(cost, int | float) for cost in costs):
-            return Price(model=name)
-        return Price(model=name, input=f"{Decimal(str(costs[0])):f}", output=f"{Decimal(str(costs[1])):f}")
+        costs = {field: row.get(column) for field, column in _COLUMNS.items()}
+        known = {
+            field: f"{Decimal(str(cost)):f}" for field, cost in costs.items() if isinstance(cost, int | float)
+        }
+        return Price(model=name, **known) if {"input", "output"} <= known.keys() else Price(model=name)
 
 
 def compute_token_cost(
@@ -54,12 +63,14 @@ def compute_token_cost(
     output_tokens: int,
     *,
     cached_tokens: int = 0,
+    kept_tokens: int = 0,
     reasoning_tokens: int = 0,
     at: datetime | None = None,
 ) -> str:
     """Dollars for a reply by the table, as litellm computes them; "" if the price is unknown.
 
-    Cached tokens are part of the input, reasoning tokens part of the output. `at`: the time of the request, in UTC.
+    Tokens read from a cache, and kept in it, are part of the input, reasoning tokens part of the output. `at`: the time
+    of the request, in UTC.
     """
     row = find_row(name)
     row = row | read_off_peak_prices(row, at or datetime.now(UTC))
@@ -75,8 +86,12 @@ def compute_token_cost(
         return ""
     per_cached = read_cost("cache_read_input_token_cost")
     per_reasoning = read_cost("output_cost_per_reasoning_token")
-    cost = per_input * (input_tokens - cached_tokens) + per_output * (output_tokens - reasoning_tokens)
+    per_kept = read_cost("cache_creation_input_token_cost")
+    cost = per_input * (input_tokens - cached_tokens - kept_tokens) + per_output * (
+        output_tokens - reasoning_tokens
+    )
     cost += (per_input if per_cached is None else per_cached) * cached_tokens
+    cost += (per_kept or per_input) * kept_tokens
     cost += (per_output if per_reasoning is None else per_reasoning) * reasoning_tokens
     return f"{cost:.10f}".rstrip("0").rstrip(".") if 0 <= cost < MAX_COST_USD else ""
 

@@ -33,6 +33,7 @@ from server.models.own import OwnModel, as_model, load_own_model
 from server.models.prices import PriceTable
 from server.models.providers import keys as stored_keys
 from server.models.providers.addresses import parse_provider
+from server.models.providers.caches import PromptCache
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
 from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder, ProviderEmbedder
@@ -246,6 +247,10 @@ class ModelRegistry:
         model = unwrap_model(self.get(name))
         inner = model.model if isinstance(model, GuardedModel) else None
         return inner.find_limit(request) if isinstance(inner, ProviderModel) else request.max_tokens
+
+    def find_cache(self, name: str) -> PromptCache | None:
+        """What is known of its provider's cache of prompts; None for a model without a provider. Raises as `get`."""
+        return next((model.cache for model in self._list_provider_models([name])), None)
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
         """Raises InvalidRequestError if the model cannot answer: its name, entry point or key is wrong."""

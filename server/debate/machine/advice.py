@@ -25,6 +25,7 @@ from server.debate.prompts.transcript import render_document
 from server.debate.replies import advice as replies
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
+from server.debate.rules.sharing import READS_DOCUMENTS
 from server.debate.state.debate import Debate
 from server.debate.state.seats import find_seat_prompt, find_tools
 
@@ -32,8 +33,6 @@ OTHER_LANGUAGE = (
     "it is in another language than the question. Write in that of the question, unless it asks for another"
 )
 """Said once: a question may ask for another language in words that nobody here understands."""
-
-READS_DOCUMENTS = ("advice", "review", "check")
 
 
 def find_task(call: Call) -> AdviceTask:

@@ -11,6 +11,13 @@ from typing import Any
 from server.models import ModelError, OnText, Request
 from server.models.prices import compute_token_cost, find_row
 from server.models.providers.addresses import check_callable
+from server.models.providers.caches import (
+    CACHE_OPTIONS,
+    OTHERS,
+    PromptCache,
+    build_blocks,
+    find_openai_cache,
+)
 from server.models.providers.connections import (
     Connections,
     ResponseError,
@@ -94,6 +101,7 @@ class DirectModel(ProviderModel):
             read_token_count(counts, "prompt_tokens"),
             output_tokens,
             cached_tokens=read_token_count(counts.prompt_tokens_details, "cached_tokens"),
+            kept_tokens=read_token_count(counts.prompt_tokens_details, "cache_write_tokens"),
             reasoning_tokens=min(reasoning, output_tokens),
         )
 
@@ -106,6 +114,10 @@ class OpenAIModel(DirectModel):
     def __post_init__(self) -> None:
         if self.endpoint.provider == "openai" and find_row(self.name).get("supports_reasoning"):
             self._limit_field = "max_completion_tokens"
+
+    @property
+    def cache(self) -> PromptCache:
+        return find_openai_cache(self.name) if self.endpoint.provider == "openai" else OTHERS
 
     async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
         try:
@@ -120,9 +132,14 @@ class OpenAIModel(DirectModel):
         # Mistral counts tokens in streams unasked, and refuses fields that it does not know.
         is_mistral = self.endpoint.provider == "mistral"
         usage_options = {} if is_mistral else {"stream_options": {"include_usage": True}}
+        messages: list[dict[str, Any]] = [
+            {"role": m.role, "content": m.content} for m in request.prompt.messages
+        ]
+        if request.marks and CACHE_OPTIONS in extras:
+            messages[-1]["content"] = build_blocks(request, self.cache.mark)
         return {
             "model": self.endpoint.model,
-            "messages": [{"role": m.role, "content": m.content} for m in request.prompt.messages],
+            "messages": messages,
             self._limit_field: self.find_limit(request),
             **extras,
             **({"stream": True} | usage_options if stream else {}),

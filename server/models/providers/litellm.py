@@ -10,7 +10,6 @@ import gc
 import json
 import logging
 import os
-import re
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
@@ -29,6 +28,7 @@ from server.models.providers.addresses import (
     parse_provider,
     read_api_base,
 )
+from server.models.providers.caches import ANTHROPIC, OTHERS, PromptCache, build_blocks
 from server.models.providers.connections import (
     MAX_RESPONSE_BYTES,
     MAX_STREAM_BYTES,
@@ -73,6 +73,13 @@ class LitellmModel(ProviderModel):
         # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
         return parse_provider(self.litellm_name) != "ollama"
 
+    @property
+    def cache(self) -> PromptCache:
+        is_anthropic = parse_provider(self.litellm_name) == "anthropic" or self.litellm_name.startswith(
+            "claude"
+        )
+        return ANTHROPIC if is_anthropic else OTHERS
+
     def start_loading(self) -> None:
         start_import()
 
@@ -111,12 +118,11 @@ class LitellmModel(ProviderModel):
 
     def _build_arguments(self, request: Request) -> dict[str, Any]:
         provider = parse_provider(self.litellm_name)
-        # Anthropic's prompt cache needs blocks with a mark.
-        has_blocks = provider == "anthropic" or self.litellm_name.startswith("claude")
-        messages = [
-            {"role": role, "content": split_blocks(content) if has_blocks and role == "user" else content}
-            for role, content in ((message.role, message.content) for message in request.prompt.messages)
+        messages: list[dict[str, Any]] = [
+            {"role": m.role, "content": m.content} for m in request.prompt.messages
         ]
+        if request.marks and self.cache.mark:
+            messages[-1]["content"] = build_blocks(request, self.cache.mark)
         # Offline, litellm must use the address that was checked.
         is_explicit = is_offline() or provider in OLLAMA_PROVIDERS
         api_base = self.api_base or (read_api_base(self.litellm_name) if is_explicit else "")
@@ -254,18 +260,6 @@ def limit_responses(stream_type: Any) -> None:
                 yield piece
 
     stream_type.__aiter__ = read_some
-
-
-def split_blocks(text: str) -> list[dict[str, Any]]:
-    """The text in blocks of one section each, the last but one marked for the cache.
-
-    The last section differs by seat. The cache matches the common prefix of prompts by whole blocks.
-    """
-    parts = re.split(r"(?<=\n\n)(?=\S)", text)
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": part} for part in parts if part]
-    if len(blocks) > 1:
-        blocks[-2]["cache_control"] = {"type": "ephemeral"}
-    return blocks
 
 
 def look_up_litellm_cost(litellm: Any, name: str, counts: Any) -> str:

@@ -25,6 +25,7 @@ from server.models import (
     watch_nothing,
 )
 from server.models.prices import find_row
+from server.models.providers.caches import CACHE_FIELDS, OTHERS, PromptCache, build_cache_fields
 from server.models.providers.errors import ProviderFailure
 from server.models.providers.request import EFFORT, build_extras
 from server.models.providers.response import Completion, build_reply, build_usage, read_token_count
@@ -143,6 +144,11 @@ class ProviderModel(ProviderCaller):
         """Whether functions can be offered at all."""
         return True
 
+    @property
+    def cache(self) -> PromptCache:
+        """What is known of the provider's cache of prompts."""
+        return OTHERS
+
     @abstractmethod
     def start_loading(self) -> None:
         """Begin to load what takes long, in a thread. Never raises: the first call reports errors."""
@@ -201,12 +207,13 @@ class ProviderModel(ProviderCaller):
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         await self.prepare()  # before the timeout starts: an import takes seconds
         all_extras = build_extras(self.name, request, has_functions=self.has_functions)
+        all_extras |= build_cache_fields(self.cache, request)
         extras = {key: all_extras[key] for key in all_extras.keys() - self._refused}
         has_streamed = False
 
         def forward_piece(piece: str) -> None:
             nonlocal has_streamed
-            has_streamed = True
+            has_streamed = has_streamed or bool(piece)
             if on_text:
                 on_text(piece)
 
@@ -228,6 +235,8 @@ class ProviderModel(ProviderCaller):
                 del extras[EFFORT]
             elif "high_limit" in failure.objections and limit > MIN_LIMIT:
                 self._limit = max(limit // 2, MIN_LIMIT)
+            elif failure.is_request_error and extras.keys() & CACHE_FIELDS:
+                extras = {key: extras[key] for key in extras.keys() - CACHE_FIELDS}
             elif failure.is_request_error and extras.keys() - {EFFORT}:
                 # The prompt describes the format in words as well.
                 extras = {EFFORT: extras[EFFORT]} if EFFORT in extras else {}

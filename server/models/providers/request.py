@@ -32,7 +32,7 @@ def build_format(name: str, request: Request, *, has_functions: bool) -> dict[st
     if request.functions and has_functions:
         return {"tools": [{"type": "function", "function": asdict(row)} for row in request.functions]}
     schema, strict = request.prompt.schema, request.prompt.strict
-    is_sent = schema is not None and (strict or schema.get("type") == "object")
+    is_sent = schema is not None and request.sends_schema and (strict or schema.get("type") == "object")
     if not is_sent or find_row(name).get("supports_response_schema") is False:
         return {}
     answer = {"name": "answer", "strict": strict, "schema": remove_bounds(schema) if strict else schema}

@@ -98,6 +98,8 @@ async def read_stream(stream: Any, on_text: OnText) -> Completion:
     completion, length = Completion(), 0
     try:
         async for chunk in stream:
+            if not completion.pieces:
+                on_text("")  # it has begun, if only to think
             if piece := completion.add(chunk, "delta"):
                 on_text(piece)
             length += len(piece)

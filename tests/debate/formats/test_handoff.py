@@ -119,7 +119,7 @@ class TestReaders:
         assert offered.name == "handoff"
         properties = offered.parameters["properties"]
         assert list(properties) == ["response", "next_agent_name"]
-        assert properties["next_agent_name"]["enum"] == ["B1", "C1"]
+        assert properties["next_agent_name"]["enum"] == ["A1", "B1", "C1"]  # the same for all
 
     def test_structured_output_has_a_schema_with_the_labels_of_the_others(self) -> None:
         at = opened(debaters=CAST).play_to_round(1)

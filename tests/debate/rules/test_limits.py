@@ -214,6 +214,27 @@ class TestEstimates:
         assert found.output_tokens == (600, 2400)
         assert found.cost_usd == ("", "")
 
+    @pytest.mark.requirement("N11")
+    @pytest.mark.parametrize(
+        ("format_name", "effort", "readers"), [("advocates", "quick", 6), ("second_opinion", "standard", 4)]
+    )
+    def test_a_document_costs_less_where_the_provider_keeps_it_for_the_next_call(
+        self, format_name: str, effort: str, readers: int
+    ) -> None:
+        dear = Price(model="m", input="0.00001", output="0", kept="0.0000125", cached="0.000001")
+        documents = [{"title": "Plan", "text": "The plan has ten steps. " * 2_000}]
+
+        def estimate_at(price: Price, **fields: Any) -> Decimal:
+            request = build_request(format=format_name, options={"effort": effort}, **fields)
+            opened = open_debate(request, models=["m"], seed=1, find_price=lambda _: price)
+            return Decimal(estimate(Debate(opened)).cost_usd[0])
+
+        plain, tokens = dear.model_copy(update={"cached": ""}), Decimal(12_003)
+        saved = estimate_at(plain, documents=documents) - estimate_at(dear, documents=documents)
+        usual, kept, cached = (Decimal(one) for one in (dear.input, dear.kept, dear.cached))
+        assert abs(saved - tokens * (readers * usual - kept - (readers - 1) * cached)) < Decimal("0.001")
+        assert estimate_at(plain) == estimate_at(dear)  # what is short is not kept
+
     def test_it_is_told_in_a_sentence_that_never_takes_the_unknown_for_nothing(self) -> None:
         assert "tokens, price unknown. Other efforts: " in estimate_line(Debate(build_setup()))
         known = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0.00001"))

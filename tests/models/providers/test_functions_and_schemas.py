@@ -37,7 +37,7 @@ async def test_a_call_comes_back_whole_and_counts_as_an_answer(
         FunctionCall("handoff", CHOICE),
         FunctionCall("web__search", '{"query": "x"}'),
     )
-    assert (reply.text, reply.cut, told) == ("", False, [])
+    assert (reply.text, reply.cut, "".join(told)) == ("", False, "")
     assert reply.usage.input_tokens > 0
 
 

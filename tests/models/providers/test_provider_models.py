@@ -10,7 +10,7 @@ import pytest
 
 from server.models import ModelError, Reply, Request
 from server.models.providers.errors import MAX_DETAIL_LENGTH
-from server.models.providers.litellm import LitellmModel, import_litellm, split_blocks
+from server.models.providers.litellm import LitellmModel, import_litellm
 from server.models.providers.model import ProviderModel
 from server.models.providers.request import build_extras
 from tests.contract import model as contract
@@ -296,18 +296,6 @@ async def test_offline_an_address_in_the_environment_is_used(
 
     assert (await ask(LitellmModel("openai/stub"))).text
     assert len(stub.requests) == 1
-
-
-@pytest.mark.requirement("N11")
-def test_the_blocks_of_a_prompt_are_its_text_and_one_is_marked() -> None:
-    text = "# Question\n> why?\n\n\n# Round 1\n> because\n\nYou are A. Speak."
-
-    parts = split_blocks(text)
-
-    assert "".join(part["text"] for part in parts) == text
-    assert all(part["text"].strip() for part in parts)
-    assert [index for index, part in enumerate(parts) if "cache_control" in part] == [len(parts) - 2]
-    assert split_blocks("One.") == [{"type": "text", "text": "One."}]
 
 
 @pytest.mark.full

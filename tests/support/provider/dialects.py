@@ -64,7 +64,7 @@ def read_gemini(body: Mapping[str, Any], model: str, *, is_stream: bool) -> dict
 
 def join_texts(blocks: Any) -> str:
     """A text, or the texts of several blocks."""
-    return blocks if isinstance(blocks, str) else "\n".join(block.get("text", "") for block in blocks or ())
+    return blocks if isinstance(blocks, str) else "".join(block.get("text", "") for block in blocks or ())
 
 
 def write_completion(path: str, completion: dict[str, Any]) -> dict[str, Any]:

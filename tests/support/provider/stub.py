@@ -33,6 +33,8 @@ from tests.support.provider.completions import (
 )
 
 HUGE_TEXT_LENGTH = 1_000_000
+FIRST_EVENTS = 4
+"""Events of a stream with which it has some words in every protocol."""
 FLOOD_BYTES = 1_000_000_000
 
 ERROR_RESPONSES: dict[str, tuple[int, str, str]] = {
@@ -59,7 +61,7 @@ SCENARIOS = (
     *ERROR_RESPONSES,
     *("html", "malformed", "stopped"),
     *("hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated", "calls", "plain", "flood"),
-    *("thinks-2600", "thinks-30000", "thinks-99999", "takes-4096", "exhausts-2600", "no_effort"),
+    *("thinks-2600", "thinks-30000", "thinks-99999", "takes-4096", "exhausts-2600", "no_effort", "no_cache"),
 )
 """`hang` never responds, `stall` stops in the middle of a stream; `reset` closes the connection before the
 response, `broken` within it; `html` is an error page of a proxy, `malformed` no JSON, `stopped` a reply that a filter
@@ -67,7 +69,7 @@ withheld; `prose` responds to a judge in prose; `huge` is a million characters; 
 the first function offered, or those of `Stub.tool_calls`; `plain` refuses functions and schemas; `flood` sends a
 gigabyte; `thinks-N` thinks for N tokens before it writes; `takes-N` refuses a limit above N tokens; `exhausts-N` is
 one that thinks, too, and refuses a limit within which it cannot end, as OpenAI's do; `no_effort` knows no
-`reasoning_effort`. These four may have any number."""
+`reasoning_effort`, `no_cache` no `prompt_cache_options`. Those with a number may have any other."""
 
 _NUMBERED = re.compile(r"(thinks|takes|exhausts)-(\d{1,9})")
 
@@ -93,6 +95,7 @@ class StubRequest:
 @dataclass
 class Stub:
     latency: float = 0.0  # seconds before a response
+    pause: float = 0.0  # seconds more until it is complete: of a stream, after its first events
     text: str = ""  # the reply; "" for prose that depends on the prompt
     chars: int = 0  # the exact length of the prose; 0 for about 60 words
     retry_after: str = "1"  # header of 429 and 503
@@ -209,7 +212,7 @@ class Stub:
         body = dialects.read_body(request.path, request.body)
         model = str(body.get("model", ""))
         scenario = self.queue.popleft() if self.queue else self._follow_script(body, model) or model
-        await asyncio.sleep(self.latency)
+        await asyncio.sleep(self.latency + (0 if body.get("stream") else self.pause))
         if scenario == "hang":
             await asyncio.Event().wait()
         if scenario == "reset":
@@ -265,7 +268,7 @@ class Stub:
             return "", "stop" if scenario == "empty" else "content_filter"
         if scenario == "huge":
             return generate_prose(prompt, HUGE_TEXT_LENGTH), "stop"
-        is_asked_for_beliefs = "You are a judge" in prompt or "A private ballot" in prompt
+        is_asked_for_beliefs = "You are a judge" in prompt or '"beliefs": {' in prompt
         is_known = scenario in SCENARIOS or bool(_NUMBERED.fullmatch(scenario))
         if scenario and not is_known and scenario != body.get("model"):
             return scenario, "stop"  # of the script
@@ -301,13 +304,16 @@ class Stub:
                     writer.transport.abort()
                     raise ConnectionCutError
                 await asyncio.Event().wait()
+            if number == FIRST_EVENTS:
+                await writer.drain()
+                await asyncio.sleep(self.pause)
             data = f"{event}\n\n".encode()
             writer.write(b"%x\r\n%b\r\n" % (len(data), data))
         writer.write(b"0\r\n\r\n")
 
 
 def join_prompt(body: Mapping[str, Any]) -> str:
-    return "\n".join(str(message.get("content")) for message in body.get("messages", ()))
+    return "\n".join(dialects.join_texts(message.get("content")) for message in body.get("messages", ()))
 
 
 def build_limit_error(scenario: str, body: Mapping[str, Any]) -> bytes:
@@ -316,6 +322,8 @@ def build_limit_error(scenario: str, body: Mapping[str, Any]) -> bytes:
     message = ""
     if scenario == "no_effort" and "reasoning_effort" in body:
         message = "Unrecognized request argument supplied: reasoning_effort"
+    if scenario == "no_cache" and "prompt_cache_options" in body:
+        message = "Unknown parameter: 'prompt_cache_options'."
     if found and found[1] == "takes" and limit > int(found[2]):
         message = (
             f"max_tokens is too large: {limit}. This model supports at most {found[2]} completion tokens."

@@ -1,5 +1,7 @@
 """The likely cost of a debate: calls, seconds, tokens and dollars, from its rounds and seats."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import assert_never
@@ -27,9 +29,10 @@ from server.debate.rules.budget import (
     list_phase_answers,
     list_readers,
 )
-from server.debate.rules.windows import PROMPT_OVERHEAD_TOKENS, estimate_tokens
+from server.debate.rules.sharing import LONG_TOKENS
+from server.debate.rules.windows import PROMPT_OVERHEAD_TOKENS, estimate_prompt, estimate_tokens
 from server.debate.state.debate import Debate
-from server.debate.state.seats import find_models, list_blind_models
+from server.debate.state.seats import current_model, find_models, list_blind_models
 
 ANSWER_TOKENS = (100, 400)
 """Tokens of an answer, at least and at most."""
@@ -81,7 +84,7 @@ def estimate(debate: Debate) -> Estimate:
     has_mirror = debate.setup.mirror == "on"
     has_baseline = any(phase.is_baseline for phase in debate.setup.phases)
     times = 1 + has_mirror + has_baseline
-    calls, steps, tokens = [], [], []
+    calls, steps, tokens, savings = [], [], [], []
     for fewest, answer in zip((True, False), ANSWER_TOKENS, strict=True):
         number = count_expected_answers(debate, of_models=True, fewest=fewest)
         waves = plan_waves(debate, fewest=fewest)
@@ -91,6 +94,7 @@ def estimate(debate: Debate) -> Estimate:
         steps.append((1 + has_mirror) * sum(count > 0 for count, _ in counts) + BASELINE_STEPS * has_baseline)
         read_tokens = number * prompt_tokens + section_tokens + quoted * answer
         tokens.append((times * read_tokens, times * number * answer))
+        savings.append(estimate_savings(debate, [*waves] * (1 + has_mirror)))
     low, high = tokens
     vote_tokens = prompt_tokens - PROMPT_OVERHEAD_TOKENS + VOTE_OVERHEAD_TOKENS + ANSWER_TOKENS[0]
     samples = sum(low) // times // vote_tokens if has_baseline else 0
@@ -102,7 +106,7 @@ def estimate(debate: Debate) -> Estimate:
         (steps[0] * fastest, steps[1] * slowest),
         (low[0], high[0]),
         (low[1], high[1]),
-        (estimate_cost(debate, low), estimate_cost(debate, high)),
+        (estimate_cost(debate, low, savings[0]), estimate_cost(debate, high, savings[1])),
         may_double=debate.setup.mirror == "if_decided",
         most_calls=calls[1] + samples if calls[1] > calls[0] else 0,
     )
@@ -119,10 +123,13 @@ def estimate_advice(debate: Debate) -> Estimate:
     caller_turns = sum(len(wave.seats) for wave in waves[0]) - calls[0]
     steps = [sum(count_model_seats(debate, wave.seats) > 0 for wave in plan) for plan in waves]
     prompt_tokens = estimate_next_call(Debate(setup))[0] - PROMPT_OVERHEAD_TOKENS + ADVICE_OVERHEAD_TOKENS
+    shared_tokens = count_shared_tokens(setup)
     tokens = []
     for plan, number, answer in zip(waves, calls, ADVICE_TOKENS, strict=True):
         quoted_answers = sum(count_model_seats(debate, wave.seats) * wave.quoted for wave in plan)
         material_tokens = number * prompt_tokens + count_section_tokens(setup, prompt_tokens)
+        writers = sum(count_model_seats(debate, wave.seats) for wave in plan if not wave.reads_documents)
+        material_tokens -= writers * shared_tokens
         tokens.append((material_tokens + quoted_answers * answer, number * answer))
     (low_read, low_written), (high_read, high_written) = tokens
     fastest, slowest = ANSWER_SECONDS
@@ -132,7 +139,10 @@ def estimate_advice(debate: Debate) -> Estimate:
         (steps[0] * fastest, steps[1] * slowest),
         (low_read, high_read),
         (low_written, high_written),
-        (estimate_cost(debate, tokens[0]), estimate_cost(debate, tokens[1])),
+        (
+            estimate_cost(debate, tokens[0], estimate_savings(debate, waves[0])),
+            estimate_cost(debate, tokens[1], estimate_savings(debate, waves[1])),
+        ),
         most_calls=calls[1],
     )
 
@@ -147,13 +157,40 @@ def count_section_tokens(setup: Opened, usual: int) -> int:
     return estimate_tokens(texts) + len(setup.reader.sections) * (PROMPT_OVERHEAD_TOKENS - usual)
 
 
-def estimate_cost(debate: Debate, tokens: tuple[int, int]) -> str:
+def count_shared_tokens(setup: Opened) -> int:
+    """The tokens of the documents as prompts show them, with the question."""
+    return estimate_prompt(Debate(setup)) - PROMPT_OVERHEAD_TOKENS
+
+
+def estimate_savings(debate: Debate, waves: Sequence["Wave"]) -> Decimal:
+    """USD less than the usual price of the documents, where providers keep them for the next call on a model."""
+    shared_tokens = count_shared_tokens(debate.setup)
+    if shared_tokens < LONG_TOKENS:
+        return Decimal(0)
+    readers = Counter(
+        current_model(debate, seat)
+        for wave in waves
+        for seat in wave.seats
+        if wave.reads_documents and seat != READER
+    )
+    saved = Decimal(0)
+    for price in debate.prices:
+        count = readers[price.model]
+        if count > 1 and price.input and price.cached:
+            usual, kept, cached = (
+                Decimal(one) for one in (price.input, price.kept or price.input, price.cached)
+            )
+            saved += shared_tokens * (count * usual - kept - (count - 1) * cached)
+    return saved
+
+
+def estimate_cost(debate: Debate, tokens: tuple[int, int], savings: Decimal) -> str:
     """USD at the mean price of the models; "" where a price is unknown."""
     prices = [price for price in debate.prices if price.model not in WRITTEN]
     if not prices or any(not price.input for price in prices):
         return ""
     costs = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in prices]
-    return f"{(sum(costs, Decimal(0)) / len(costs)).quantize(Decimal('0.0001')):f}"
+    return f"{(sum(costs, Decimal(0)) / len(costs) - savings).quantize(Decimal('0.0001')):f}"
 
 
 def estimate_levels(setup: Opened) -> dict[EffortLevel, Estimate]:
@@ -178,6 +215,7 @@ class Wave:
 
     seats: tuple[str, ...]
     quoted: int
+    reads_documents: bool = True
 
 
 def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]:
@@ -185,12 +223,12 @@ def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]
     setup, exchanges = debate.setup, debate.max_rounds if is_longest else 0
     answers, reviewers = len(setup.debaters), list_reviewers(debate)
     reviews = reviewers * count_readings(debate)
-    report = Wave((WRITER,), answers + len(reviews))
+    report = Wave((WRITER,), answers + len(reviews), reads_documents=False)
     rewrites = [report] if is_longest else []
     waves: dict[AdviceTask, list[Wave]] = {
         "advice": [Wave(debate.names, 0)],
         "review": [Wave(reviews, answers)],
-        "exchange": [Wave(reviewers, len(reviewers))] * exchanges,
+        "exchange": [Wave(reviewers, len(reviewers), reads_documents=False)] * exchanges,
         "report": [report, *rewrites],
         "check": [Wave((CHECKER,), 1), *rewrites],
     }

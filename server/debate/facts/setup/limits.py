@@ -67,6 +67,8 @@ class Price(Fact):
     model: str
     input: Dollars = ""
     output: Dollars = ""
+    kept: Dollars = ""  # where the provider keeps what it reads, for another call
+    cached: Dollars = ""  # where it has kept it
 
 
 class Window(Fact):
