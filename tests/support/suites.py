@@ -153,7 +153,12 @@ def measure_cpu() -> float:
 
 
 def measure_cpu_slowness() -> float:
-    """How many times the CPU of an idle machine a piece of work takes now: busy neighbours share caches and cores."""
+    """How many times the CPU of an idle machine a piece of work takes now: busy neighbours share caches and cores.
+
+    A loop feels less of that than a test, which touches more memory: twice as much is allowed where many wait.
+    """
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        return 2.0
     taken = []
     for _ in range(5):
         started_at = time.process_time()
