@@ -215,14 +215,15 @@ class Settings(BaseModel):
     oidc_owner_claim: str = Field("sub", min_length=1)
     """The claim that names the owner. Default: `sub`."""
     owner_requests_per_minute: int = Field(1_200, ge=0)
-    """Requests over HTTP in a minute, for each owner, at most. Each server process counts those that it gets: of
-    several behind one address each takes so many. Default: 1,200. 0: no limit."""
+    """Requests over HTTP in a minute, for each owner, at most, to all servers on a database together. Default: 1,200.
+    0: no limit."""
     owner_daily_calls: int = Field(0, ge=0)
     """Maximum of requests to models in a day (UTC), for the debates of each [owner](owners.md) alone. 0: no limit."""
     owner_daily_cost_usd: Decimal = Field(Decimal(0), ge=0)
     """Likewise in dollars. 0: no limit."""
-    owner_running: int = Field(0, ge=0)
-    """Maximum of debates of each owner that run at a time; others wait for their turn. 0: no limit."""
+    owner_running: int = Field(100, ge=0)
+    """Maximum of debates of each owner that run at a time, on all servers of a database together; others wait for their
+    turn. Default: 100. 0: no limit."""
     metrics_token: str = Field("", repr=False)
     """What may read [`/metrics`](telemetry.md#prometheus) of `serve --http`. Default: programs of this machine, where
     it serves only those."""

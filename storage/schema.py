@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from storage.cache import CACHE_TABLES
 from storage.ledger import LEDGER_TABLES
 from storage.outbox import OUTBOX_TABLES
+from storage.rates import RATE_TABLES
 from storage.tokens import TOKEN_TABLES
 
 STREAM_TABLES = (
@@ -93,7 +94,7 @@ STREAM_TABLES = (
     """,
 )
 
-TABLES = (*STREAM_TABLES, *OUTBOX_TABLES, *LEDGER_TABLES, *CACHE_TABLES, *TOKEN_TABLES)
+TABLES = (*STREAM_TABLES, *OUTBOX_TABLES, *LEDGER_TABLES, *CACHE_TABLES, *TOKEN_TABLES, *RATE_TABLES)
 
 
 def create_tables(words: Mapping[str, str]) -> list[str]:

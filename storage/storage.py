@@ -11,6 +11,7 @@ from storage.leases import Leases
 from storage.ledger import Ledger
 from storage.lists import Lists
 from storage.outbox import Outbox
+from storage.rates import Rates
 from storage.search import SearchIndex
 from storage.spending import DailySpending
 from storage.summaries import Summaries
@@ -35,6 +36,7 @@ class Storage(ABC):
         self.cache = Cache(database)
         self.tokens = Tokens(database)
         self.page_sessions = PageSessionStore(database)
+        self.rates = Rates(database)
 
     @property
     def is_read_only(self) -> bool:

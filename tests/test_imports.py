@@ -29,12 +29,13 @@ pytestmark = [pytest.mark.requirement("M7"), pytest.mark.full]  # they parse all
 
 ROOMS = {
     "background_tasks": ("", "anyio"),
+    "turns": ("", ""),
     "debate": ("", "jsonschema_rs pydantic pydantic_core typing_extensions"),  # the last for types alone
     "http": ("", ""),
     "redaction": ("", "pydantic"),
     "server": ("", ""),
     "storage": ("", "aiosqlite anyio asyncpg rfc8785"),
-    "models": ("debate http redaction", "aiohttp anyio httpx2 keyring litellm platformdirs xllamacpp"),
+    "models": ("debate http redaction turns", "aiohttp anyio httpx2 keyring litellm platformdirs xllamacpp"),
     "settings": ("debate redaction storage", "platformdirs pydantic"),
     "caller": ("storage", "mcp"),
     "optional": ("settings", ""),
@@ -46,7 +47,7 @@ ROOMS = {
         "anyio cssselect2 httpx2 mcp pydantic pypdf tinycss2 tinyhtml5",
     ),
     "engine": (
-        "background_tasks debate models redaction research settings signing storage",
+        "background_tasks debate models redaction research settings signing storage turns",
         "anyio pydantic pydantic_core rfc8785",
     ),
     "hooks": ("debate engine http redaction settings storage", "anyio httpx2 pydantic ruamel"),
@@ -70,7 +71,7 @@ ROOMS = {
     "http_server": (
         (
             "access background_tasks caller compose debate engine mcp models optional redaction settings startup "
-            "storage telemetry tools web"
+            "storage telemetry tools turns web"
         ),
         "anyio mcp sse_starlette starlette uvicorn",
     ),

@@ -45,6 +45,7 @@ from server.engine.setups import SetupPlanner
 from server.models.client import DEFAULT_TERMS, NOBODY, ClientModel, ClientTerms, Guest
 from server.redaction import MODEL_FIELDS, redact_model
 from server.signing import Signer
+from server.turns import give_way
 from storage import LOCAL_OWNER
 from storage.storage import Storage
 
@@ -137,8 +138,9 @@ class DebateManager:
 
         `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
-        await self._turnstile.enter()
-        ledger = self.store.name_ledger(self.store.owner or LOCAL_OWNER)
+        owner = self.store.owner or LOCAL_OWNER
+        await self._turnstile.enter(owner)
+        ledger = self.store.name_ledger(owner)
         setup = await self.planner.plan(request, self.store.storage.ledger, ledger)
         identity = repeats.build_identity(joins, start=request)
         return await self._create(setup, (), actor, code, identity, guest, hold=hold)
@@ -152,6 +154,10 @@ class DebateManager:
             elif snapshot.debate.setup.needs_framing and snapshot.status == "running":
                 self._driver.ensure_running(snapshot, 0)
         return snapshot
+
+    def count_waiting(self) -> dict[str, int]:
+        """By owner: debates of this process that wait until fewer of their owner's run."""
+        return {owner: len(queue) for owner, queue in list(self._driver.queues.items()) if queue}
 
     def release(self, debate_id: str) -> None:
         """End the hold of a debate that was started with `hold`."""
@@ -253,6 +259,7 @@ class DebateManager:
         deadline = anyio.current_time() + wait
         if hold := self.held.get(debate_id):
             await self.load(debate_id)  # it may be another's
+            give_way()
             with anyio.move_on_after(wait):
                 await hold.wait()
         wait = max(deadline - anyio.current_time(), 0)

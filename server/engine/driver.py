@@ -25,6 +25,7 @@ from server.engine.mirrors import MirrorHolder
 from server.engine.runner import TO_END, Run, Runner, has_reached
 from server.models.client import ClientModel
 from server.models.concurrency import Share
+from server.turns import give_way
 
 POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running
 TURN_INTERVAL = 0.5  # seconds between looks whether another of an owner's debates may run
@@ -148,6 +149,7 @@ class DebateDriver:
     @contextmanager
     def await_person(self) -> Iterator[None]:
         """Wait inside for what somebody answers; it is left, without an error, as soon as waits end."""
+        give_way()
         with anyio.CancelScope() as scope:
             if self.is_ending:
                 scope.cancel()
@@ -286,6 +288,7 @@ class DebateDriver:
         A watcher that times out or is cancelled does not affect the run. Raises what stopped the run, or what
         holds it up at the end of the time; a lost database is told at once.
         """
+        give_way()
         with anyio.move_on_after(seconds):
             while not (run.done or self.presence.loss or has_reached(run.snapshot.debate, through_round)):
                 if self.is_ending:
@@ -295,7 +298,7 @@ class DebateDriver:
                     await on_change(run.snapshot)
                 with anyio.move_on_after(PROGRESS_INTERVAL):
                     await change.wait()
-        await self.runner.model_caller.turnstile.enter()
+        await self.runner.model_caller.turnstile.enter(run.snapshot.owner)
         if error := run.error or self.presence.loss:
             raise error
         if run.trouble and not has_reached(run.snapshot.debate, through_round):
@@ -337,6 +340,7 @@ class DebateDriver:
         self, snapshot: DebateSnapshot, seconds: float, on_change: OnChange
     ) -> DebateSnapshot:
         """Watch a debate for at most so many seconds while another process runs it; never takes it over."""
+        give_way()
         version, report_at, own = snapshot.debate.version, -math.inf, self.leases.holder
         with anyio.move_on_after(seconds):
             while snapshot.status == "running" or awaits_client(snapshot.debate):

@@ -172,12 +172,13 @@ class ModelCaller:
             functions=(*prompt.functions, *functions),
             max_attempts=terms.max_attempts,
             group=str(debate.setup.seed),
+            owner=terms.owner,
         )
         wider = replace(request, max_tokens=wide.tokens, thinking_tokens=wide.thinking)
         terms = replace(terms, sharing=find_sharing(debate, call))
         ask = partial(self.ask_with_room, debate, call, (request, wider), terms)
         reply = await (self.reuse_answer(call, request, terms.reuse, ask) if terms.reuse else ask())
-        await self.turnstile.enter()
+        await self.turnstile.enter(terms.owner)
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
         reply = replace(reply, usage=usage)
         lookup_calls = [each for each in reply.function_calls if each.name != "handoff"] if functions else []
@@ -272,7 +273,7 @@ class ModelCaller:
         ballots = list_round_ballots(debate)
         texts = [ballot.position for ballot in ballots]
         vectors, usage = await self.models.get_embedder(call.model, owner).embed(texts, timeout_seconds)
-        await self.turnstile.enter()
+        await self.turnstile.enter(owner)
         return build_measurement(debate, call.seen, ballots, vectors, usage)
 
 

@@ -7,6 +7,7 @@ next step, paused ones for an intervention, unless the pause ends by itself (the
 import logging
 import math
 from collections import Counter
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
@@ -14,9 +15,10 @@ from operator import attrgetter
 import anyio
 
 from server.debate.facts.errors import DebateError
-from server.engine.database.errors import DatabaseUnavailableError
+from server.engine.database.errors import DatabaseUnavailableError, translate_storage_errors
 from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
+from server.models.concurrency import ConcurrencyLimit
 from storage.streams import StreamFilter
 
 MAX_LISTED = 100_000
@@ -28,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Continues unfinished debates, at most `concurrency` at a time.
+    """Continues unfinished debates, at most `concurrency` at a time: owners in turn.
 
     These are debates that no live process runs, and that were written to, or whose pause ended, within
     `max_age_hours`.
@@ -37,7 +39,8 @@ class Recovery:
     def __init__(self, manager: DebateManager, *, max_age_hours: float, concurrency: int) -> None:
         self.manager = manager
         self.max_age = timedelta(hours=max_age_hours)
-        self.limiter = anyio.CapacityLimiter(concurrency)
+        self.limit = ConcurrencyLimit(concurrency)
+        self.owners: Mapping[str, str] = {}  # of the debates that were found last
         self.in_progress: set[str] = set()  # or waiting for the next attempt
         self.failure_counts = Counter[str]()  # since the last success
         self.foreign: set[str] = set()  # that was said
@@ -64,6 +67,9 @@ class Recovery:
             paused_rows = await find(
                 StreamFilter("paused", changed_since=format_time(oldest - timedelta(days=1)))
             )
+            with translate_storage_errors():
+                names = [row.stream for row in (*running_rows, *paused_rows)]
+                self.owners = await self.manager.store.storage.lists.find_owners(names)
         except DebateError as error:  # the next search may succeed
             logger.warning("Unfinished debates cannot be searched for: %s", error)
             return []
@@ -75,7 +81,8 @@ class Recovery:
 
     async def recover(self, debate_id: str, retry_interval: float) -> None:
         """Run a debate until it ends, pauses or waits for its caller."""
-        async with self.limiter:
+        await self.limit.acquire(self.owners.get(debate_id, ""))
+        try:
             logger.info("Resuming debate %s (its process is gone)", debate_id)
             try:
                 snapshot = await self.manager.follow(debate_id, wait=math.inf)
@@ -92,6 +99,8 @@ class Recovery:
             except Exception:  # a bug of ours; trying again could cost calls each time
                 logger.exception("Debate %s cannot be resumed", debate_id)
                 return
+        finally:
+            self.limit.release()
         if failures := self.failure_counts[debate_id]:
             await anyio.sleep(backoff_delay(retry_interval, failures))
         self.in_progress.discard(debate_id)

@@ -187,7 +187,7 @@ class Runner:
             terms = CallTerms(attempts, deadline, snapshot.owner, on_text, run.client, run.reuse)
             await send.send((call, await self.model_caller.call(snapshot.debate, call, terms)))
 
-        await self.model_caller.turnstile.enter()
+        await self.model_caller.turnstile.enter(run.snapshot.owner)
         try:
             async with anyio.create_task_group() as calls, send, receive:
                 run.wake = partial(send.send_nowait, None)  # None only makes the loop look again
@@ -202,7 +202,7 @@ class Runner:
                     if not in_flight:
                         break
                     has_called = True
-                    results = await self.receive_results(receive)
+                    results = await self.receive_results(receive, run.snapshot.owner)
                     for call, _ in results:
                         del in_flight[call.slot_key]
                     await self.record_answers(run, results, in_flight.values())
@@ -218,10 +218,12 @@ class Runner:
         elapsed = self.compute_elapsed(run)
         return decide(run.snapshot.debate, elapsed=elapsed, asks_client=run.asks_client)
 
-    async def receive_results(self, receive: MemoryObjectReceiveStream[Result | None]) -> list[Result]:
+    async def receive_results(
+        self, receive: MemoryObjectReceiveStream[Result | None], owner: str
+    ) -> list[Result]:
         """The next result, and those that arrived meanwhile: one write for all. None is a reason to look again."""
         results = [await receive.receive()]
-        await self.model_caller.turnstile.enter()
+        await self.model_caller.turnstile.enter(owner)
         while receive.statistics().current_buffer_used:
             results.append(receive.receive_nowait())
         return [result for result in results if result]

@@ -5,29 +5,30 @@ step is whatever takes long: opening a debate, asking the seats of a round, read
 """
 
 import asyncio
-from collections import deque
+
+from server.turns import Turns
 
 
 class Turnstile:
     def __init__(self) -> None:
-        self._waiting: deque[asyncio.Future[None]] = deque()  # the next to be let through first
+        self.waiting = Turns[asyncio.Future[None]]()  # by owner
         self._is_taken = False  # in this pass
 
-    async def enter(self) -> None:
-        """Return in this pass of the event loop if nobody else has entered in it, else in a later one, in order."""
+    async def enter(self, owner: str = "") -> None:
+        """Return in this pass of the event loop if nobody else has entered it, else in a later one: owners in turn."""
         loop = asyncio.get_running_loop()
         if not self._is_taken:
             self._is_taken = True
             loop.call_soon(self._begin_pass)
             return
         turn = loop.create_future()
-        self._waiting.append(turn)
+        self.waiting.add(turn, owner)
         await turn
 
     def _begin_pass(self) -> None:
         self._is_taken = False
-        while self._waiting and not self._is_taken:
-            turn = self._waiting.popleft()
+        while self.waiting and not self._is_taken:
+            turn = self.waiting.take()
             if not turn.done():  # else it was cancelled
                 self._is_taken = True
                 turn.set_result(None)

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.background_tasks import BackgroundTasks
 from server.engine.debates import DebateManager
+from server.http_server.admission import Admission
 from server.http_server.authentication import (
     METADATA_PATH,
     Accounts,
@@ -56,14 +57,20 @@ class Service:
         if is_stateless:
             self.mcp.middleware.append(refuse_subscriptions)
         self.sessions = Sessions(self.mcp, is_stateless=is_stateless, max_body=settings.max_body)
-        self.accounts, self.rates = accounts, RequestRates(settings.owner_requests_per_minute)
+        self.accounts, self.rates = (
+            accounts,
+            RequestRates(settings.owner_requests_per_minute, manager.store.storage.rates),
+        )
         self.visitors = Visitors(manager)
         self.app = self._build_application(self._build_endpoint(settings, is_stateless), settings)
+        if telemetry:
+            telemetry.instruments.waiting.sources["requests"] = self.admission.limit.waiting.count
 
     def _build_endpoint(self, settings: Settings, is_stateless: bool) -> ASGIApp:
         """What answers requests of MCP. Who sends one is known before its body is read."""
         mcp: ASGIApp = StreamableHTTPASGIApp(self.sessions)
         mcp = ScopedRequests(PostOnly(mcp) if is_stateless else mcp, self.accounts)
+        mcp = self.admission = Admission(mcp)
         mcp = BoundedBodies(mcp, max_bytes=settings.max_body)
         return Authentication(RatedRequests(mcp, self.rates), self.accounts)
 
@@ -104,6 +111,7 @@ class Service:
         """Requests are answered as long as this is open."""
         async with self.sessions.run(), BackgroundTasks() as tasks:
             tasks.keep_running(self.accounts.requests.run)
+            tasks.keep_running(self.rates.run)
             yield
 
     def close_streams(self) -> None:

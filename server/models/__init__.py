@@ -38,7 +38,8 @@ class Request:
     functions: tuple[Function, ...] = ()  # the model may call these instead of answering
     window: int = 0  # tokens that the model can read and write together; 0 where unknown
     max_attempts: int = MAX_ATTEMPTS  # each attempt may cost money, with or without a reply
-    group: str = ""  # requests of one debate; groups take turns where requests have to wait
+    group: str = ""  # requests of one debate; groups of an owner take turns where requests have to wait
+    owner: str = ""  # whose debate it is; owners take turns
     thinking_tokens: int = 0  # the part of max_tokens that is for thoughts
     thinking: Literal["low", "medium", "high", "off", ""] = (
         ""  # how much to think; "" for the model's default

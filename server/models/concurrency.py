@@ -5,7 +5,8 @@ to the number of requests being answered when the provider refuses some (429). I
 higher limit did not raise the throughput: the provider slows down under load. From then on it tries slightly higher and
 lower limits in turn (hill climbing on throughput), less and less often while neither is better.
 
-Waiting requests are served in turn by group, so that no debate waits for a whole round of another.
+Waiting requests are served in turn by owner, and those of an owner by group: no owner waits for all that another asks,
+and no debate for a whole round of another.
 
 Processes that share a database share the limits of providers: each has a part of every limit (`Share`).
 """
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import anyio
+
+from server.turns import Turns
 
 FIRST_LIMIT = 32
 MAX_LIMIT = 1000
@@ -64,7 +67,7 @@ class ConcurrencyLimit:
         self.in_use = 0
         self.generation = 0  # grows with each cut; a request refused under an older one is of the same burst
         self._now = now
-        self._waiting: dict[str, deque[anyio.Event]] = {}  # by group, the next to be served first
+        self.waiting = Turns[anyio.Event]()  # by owner and group
         self._refused: deque[anyio.Event] = deque()  # requests that were refused once: they are served first
         self._best = Throughput()  # the best limit so far, with which the present one is compared
         self._tries_smaller, self._step_down, self._step_up = False, STEP_DOWN, GROWTH
@@ -75,24 +78,26 @@ class ConcurrencyLimit:
         self._full_answers = 0  # with requests waiting, since the limit was set
         self._begin_window()
 
-    async def acquire(self, group: str = "", *, was_refused: bool = False) -> int:
+    async def acquire(self, owner: str = "", group: str = "", *, was_refused: bool = False) -> int:
         """Wait for a place; `release` it later. Returns the generation under which the request is made."""
-        if self.in_use < self.places and not (self._waiting or self._refused):
+        if self.in_use < self.places and not (self.waiting or self._refused):
             self.in_use += 1
             return self.generation
         turn = anyio.Event()
-        queue = self._refused if was_refused else self._waiting.setdefault(group, deque())
-        queue.append(turn)
+        if was_refused:
+            self._refused.append(turn)
+        else:
+            self.waiting.add(turn, owner, group)
         self._serve()
         try:
             await turn.wait()
         except BaseException:
             if turn.is_set():
                 self.release()
+            elif was_refused:
+                self._refused.remove(turn)
             else:
-                queue.remove(turn)
-                if not (was_refused or queue):
-                    del self._waiting[group]
+                self.waiting.remove(turn, owner, group)
             raise
         return self.generation
 
@@ -112,16 +117,10 @@ class ConcurrencyLimit:
         self._serve()
 
     def _serve(self) -> None:
-        while self.in_use < self.places and (self._refused or self._waiting):
+        while self.in_use < self.places and (self._refused or self.waiting):
             self.in_use += 1
-            if self._refused:
-                self._refused.popleft().set()
-                continue
-            group = next(iter(self._waiting))
-            queue = self._waiting.pop(group)
-            queue.popleft().set()
-            if queue:
-                self._waiting[group] = queue  # behind the others
+            turn = self._refused.popleft() if self._refused else self.waiting.take()
+            turn.set()
 
     def count_refusal(self, generation: int, cooldown: float = 0.0) -> None:
         """Adapt to a refusal (429). The refused request still holds its place.
@@ -149,7 +148,7 @@ class ConcurrencyLimit:
         """A request was answered. After enough of them under full load, the limit is adapted."""
         if not self.is_adaptive:
             return
-        is_full = self.in_use == self.places and (self._waiting or self._refused)
+        is_full = self.in_use == self.places and (self.waiting or self._refused)
         is_more = self._best.rate and self._best.places < self.in_use <= self.places
         self._full_answers += bool(is_full)
         if not (is_full or is_more):

@@ -128,6 +128,10 @@ class ModelRegistry:
         """Use this part of the providers' limits from now on; other processes use the rest."""
         self._guard.set_share(share)
 
+    def count_waiting(self) -> Mapping[str, int]:
+        """By owner: requests to providers that wait for a place."""
+        return self._guard.count_waiting()
+
     def get(self, name: str) -> Model:
         """The model of that name, the same object every time.
 

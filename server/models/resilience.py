@@ -17,7 +17,8 @@ request changes nothing.
 
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -92,6 +93,13 @@ class Guard:
                 if provider:
                     limit.set_share(share)
 
+    def count_waiting(self) -> Mapping[str, int]:
+        """By owner: requests that wait for a place."""
+        counts = Counter[str]()
+        for limit in list(self._limits.values()):
+            counts.update(limit.waiting.count())
+        return counts
+
     def cooldown(self, provider: str) -> Cooldown:
         return self._cooldowns.setdefault(provider, Cooldown(self.now))
 
@@ -116,6 +124,7 @@ class Guarded:
         send: Callable[[], Awaitable[A]],
         timeout: float,  # noqa: ASYNC109  (that `send` keeps itself)
         group: str = "",
+        owner: str = "",
     ) -> tuple[A, int]:
         """(what `send` returns, the attempts of its earlier, refused calls). Raises ModelError as `send` does.
 
@@ -127,7 +136,7 @@ class Guarded:
         refusals = attempts = 0
         while True:
             try:
-                place = _Place(timeout, deadline, group, was_refused=refusals > 0)
+                place = _Place(timeout, deadline, owner, group, was_refused=refusals > 0)
                 return await self._send(send, place), attempts
             except ModelError as error:
                 refusals += 1
@@ -164,7 +173,7 @@ class Guarded:
         """Hold one of the places while the block runs. Raises ModelError if none becomes free in time."""
         generation = None
         with anyio.move_on_after(place.deadline - self.guard.now()):
-            generation = await limit.acquire(place.group, was_refused=place.was_refused)
+            generation = await limit.acquire(place.owner, place.group, was_refused=place.was_refused)
         if generation is None:
             reason = f"within its {place.timeout:g} seconds none of the {limit.places} places for {places}"
             raise ModelError("timeout", f"{self.name} was not asked: {reason} became free.", attempts=0)
@@ -193,6 +202,7 @@ class _Place:
 
     timeout: float  # seconds for the answer, once it has a place
     deadline: float
+    owner: str
     group: str
     was_refused: bool
 
@@ -209,7 +219,7 @@ class GuardedModel:
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         send = partial(self.model.reply, request, on_text)
-        reply, attempts = await self._guarded.request(send, request.timeout, request.group)
+        reply, attempts = await self._guarded.request(send, request.timeout, request.group, request.owner)
         return replace(reply, usage=add_attempts(reply.usage, attempts)) if attempts else reply
 
 

@@ -68,6 +68,10 @@ class DebateTracer:
         """Be told of the debates of a manager. `outbox`: where its hooks have their queue."""
         manager.run_watchers.append(self.watch_run)
         manager.store.subscribe(self.note_commit)
+        self._instruments.waiting.sources |= {
+            "debates": manager.count_waiting,
+            "models": manager.planner.models.count_waiting,
+        }
         if outbox:
             manager.keep_running(self._follow_queue, outbox)
 

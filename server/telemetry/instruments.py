@@ -1,7 +1,9 @@
 """The instruments of the metrics. None of their attributes names a debate, an owner or a text."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
+from operator import itemgetter
 
 from opentelemetry.metrics import CallbackOptions, Counter, Histogram, Meter, Observation, UpDownCounter
 
@@ -11,6 +13,7 @@ from server.telemetry.labels import ModelLabels
 TOKEN_BOUNDARIES = [float(4**power) for power in range(14)]
 REQUEST_BOUNDARIES = [0.01 * 2**power for power in range(14)]  # seconds
 MCP_BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]  # seconds
+MAX_OWNERS = 20  # of each kind of queue, those with the longest
 WORKFLOW_BOUNDARIES = [1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200]  # seconds
 
 
@@ -23,6 +26,7 @@ class Instruments:
     cost: Counter
     running: UpDownCounter
     queue: "QueueGauge"
+    waiting: "WaitingGauge"
     models: ModelLabels = field(default_factory=ModelLabels)
 
 
@@ -36,11 +40,35 @@ class QueueGauge:
         return () if self.length is None else (Observation(self.length),)
 
 
+class WaitingGauge:
+    """What waits for its turn in this process. `sources`: by what waits, what counts it by owner."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Callable[[], Mapping[str, int]]] = {}
+
+    def observe(self, _options: CallbackOptions) -> Iterable[Observation]:
+        for kind, count in self.sources.items():
+            longest = sorted(count().items(), key=itemgetter(1), reverse=True)[:MAX_OWNERS]
+            for owner, number in longest:
+                yield Observation(number, {"kind": kind, "owner": hash_owner(owner)})
+
+
+def hash_owner(owner: str) -> str:
+    """The first eight digits of the SHA-256 of an owner: whoever has the name can find it."""
+    return sha256(owner.encode(errors="surrogatepass")).hexdigest()[:8]
+
+
 def build_instruments(meter: Meter) -> Instruments:
-    queue = QueueGauge()
+    queue, waiting = QueueGauge(), WaitingGauge()
     callbacks: list[Callable[[CallbackOptions], Iterable[Observation]]] = [queue.observe]
     meter.create_observable_gauge(
         "counterpoint.hooks.queue", callbacks, "{delivery}", "Deliveries of hooks that are not made yet."
+    )
+    meter.create_observable_gauge(
+        "counterpoint.waiting",
+        [waiting.observe],
+        "{item}",
+        "What waits for its turn here, by hash of the owner.",
     )
     return Instruments(
         tokens=meter.create_histogram(
@@ -72,4 +100,5 @@ def build_instruments(meter: Meter) -> Instruments:
             "counterpoint.debates.running", "{debate}", "Debates that this process runs now."
         ),
         queue=queue,
+        waiting=waiting,
     )

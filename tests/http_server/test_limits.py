@@ -2,6 +2,8 @@
 
 import logging
 import socket
+import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
@@ -9,13 +11,21 @@ from pathlib import Path
 import anyio
 import httpx2
 import pytest
+from anyio import wait_all_tasks_blocked
+from mcp.server.auth.middleware.auth_context import auth_context_var
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from starlette.responses import Response
-from starlette.types import Message
+from starlette.types import Message, Receive, Scope, Send
 
+from server.http_server.admission import Admission
 from server.http_server.bodies import BoundedBodies
+from server.http_server.rates import RequestRates
 from server.http_server.shares import Shares
 from server.http_server.shares import logger as shares_logger
-from server.startup import FLOOD_SECONDS, FloodFilter
+from server.settings import Settings
+from server.startup import FLOOD_SECONDS, FloodFilter, open_storage
+from server.turns import give_way
 from server.web.connections import find_network
 from server.web.connections import logger as connections_logger
 from tests.http_server.test_revocation import Streams, add_token
@@ -189,3 +199,93 @@ async def test_ids_of_sessions_are_not_logged_whole(
     assert f"session {whole[:8]}…" in caplog.text
     assert whole not in caplog.text
     assert made_up not in caplog.text
+
+
+async def test_an_owner_who_asks_for_much_at_once_has_turns_and_no_more() -> None:
+    """Of two that wait the one is begun whose owner has had fewer."""
+    begun, ends = list[str](), dict[str, anyio.Event]()
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        begun.append(scope["name"])
+        await ends[scope["name"]].wait()
+
+    async def ask(owner: str, name: str) -> None:
+        user = AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[]))
+        before = auth_context_var.set(user)
+        ends[name] = anyio.Event()
+        try:
+            await admission({"name": name}, nothing, nothing)  # type: ignore[arg-type]
+        finally:
+            auth_context_var.reset(before)
+
+    async def nothing(*_: object) -> Message:
+        return {}
+
+    admission = Admission(app, places=1)
+    async with anyio.create_task_group() as tasks:
+        for name in ("ann 1", "ann 2", "ann 3", "bob 1", "bob 2"):
+            tasks.start_soon(ask, name[:3], name)
+        for number in range(1, 6):
+            await wait_all_tasks_blocked()
+            assert len(begun) == number
+            assert admission.limit.waiting.count() == dict(
+                Counter(name[:3] for name in ends if name not in begun)
+            )
+            ends[begun[-1]].set()
+
+    assert begun == ["ann 1", "ann 2", "bob 1", "ann 3", "bob 2"]
+
+
+@pytest.mark.parametrize("kind", ["waits", "streams", "takes long"])
+async def test_a_request_that_only_waits_has_no_place_that_others_need(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.http_server.admission.HOLD_SECONDS", 0.01 if kind == "takes long" else 60)
+    both = anyio.Event()
+    begun = list[int]()
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        begun.append(1)
+        if kind == "waits":
+            give_way()
+        elif kind == "streams":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        if len(begun) == 2:
+            both.set()
+        await both.wait()
+
+    async def nothing(*_: object) -> Message:
+        return {}
+
+    async def ask() -> None:
+        await admission({}, nothing, nothing)  # type: ignore[arg-type]
+
+    admission = Admission(app, places=1)
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(ask)
+
+    assert admission.limit.in_use == 0
+
+
+async def test_servers_on_a_file_count_the_requests_of_an_owner_together(tmp_path: Path) -> None:
+    await count_together(str(tmp_path / "a.db"))
+
+
+@pytest.mark.full
+async def test_servers_on_postgresql_count_the_requests_of_an_owner_together(postgres_database: str) -> None:
+    await count_together(postgres_database)
+
+
+async def count_together(database: str) -> None:
+    async with open_storage(Settings(db=database)) as one, open_storage(Settings(db=database)) as two:
+        first, second = RequestRates(4, one.rates), RequestRates(4, two.rates)
+        assert [first.take("ann") for _ in range(3)] == [0, 0, 0]
+        assert second.take("ann") == 0
+        await first.share()
+        await second.share()
+        assert second.take("bob") == 0
+        assert second.take("ann") > 0
+        await two.rates.forget(now=time.time() + 3_600)
+        assert (await one.rates.add({"ann": 1.0}))["ann"] < 2
