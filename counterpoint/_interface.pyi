@@ -59,6 +59,10 @@ class Prompt:
     schema: dict[str, Any] | None = None
     strict: bool = True
     functions: tuple[Function, ...] = ()
+    record: int = 0
+    documents: int = 0
+
+    def list_record_ends(self) -> list[int]: ...
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -73,6 +77,8 @@ class Request:
     group: str = ""
     thinking_tokens: int = 0
     thinking: Literal["low", "medium", "high", "off", ""] = ""
+    sends_schema: bool = True
+    marks: tuple[int, ...] = ()
 
     def find_next_speaker(self, step: int = 1) -> str: ...
 

@@ -46,6 +46,16 @@ async def write_as_another(database: str, debate_id: str, action: str) -> None:
         await store.record(at, build_intervention(at.debate, action, request).events, "me")
 
 
+@pytest.mark.requirement("N22")
+async def test_what_another_installation_recorded_is_read_once_and_remembered(database: str) -> None:
+    debate_id = await leave_behind(database, signing_key=OTHER_KEY)
+    async with open_engine(database) as manager:
+        first = await manager.load(debate_id)
+
+        assert first.is_foreign
+        assert await manager.load(debate_id) is first
+
+
 async def test_what_another_installation_recorded_is_left_alone_until_a_caller_asks(
     database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
