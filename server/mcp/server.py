@@ -146,7 +146,7 @@ async def call_tool(
         return await watching.watch_debate(manager, context, params)
     output = await debates.call_tool(manager, context, params)
     if isinstance(output, tool.BegunRun):
-        return tasks.create(manager, output)  # type: ignore[return-value]  # the SDK has no type for an extension's
+        return await tasks.create(manager, output)  # type: ignore[return-value]  # the SDK has no type for an extension's
     return output
 
 

@@ -1,8 +1,9 @@
 """Runs of debates as tasks of the protocol (SEP-2663): a call begins them; clients poll, answer and cancel them.
 
 A task has no record of its own. Its id holds what the call asked for and the version of the debate at its beginning;
-everything else follows from the entries since then. So every process gives the same answer, also after a crash. Only
-the end of a task that was given up is stored, beside the debate. Whoever can read a debate can ask for its tasks.
+everything else follows from the entries since then. So every process gives the same answer, also after a crash. Stored
+beside the debate are only the end of a task that was given up, and how the arguments of its call were taken. Whoever
+can read a debate can ask for its tasks.
 """
 
 import re
@@ -34,10 +35,13 @@ from server.tools import results, texts
 from server.tools.asking.waiting import build_form
 from server.tools.hints import format_call
 from server.tools.listing import TaskParams, TaskUpdateParams, require_tasks
-from server.tools.tool import BegunRun, build_failure, list_person_calls, name_actor
+from server.tools.tool import BegunRun, add_taken, build_failure, list_person_calls, name_actor
 
 POLL_INTERVAL_MS = 1_000
 CANCELLED = "cancelled"
+TAKEN = "taken by "
+"""The beginning of the name of a stored text: which arguments a task's call was taken to have."""
+
 DECLINED = "declined at "
 """The beginning of a stored text; the version of the debate at which the person declined to write follows."""
 
@@ -95,9 +99,11 @@ class Task:
         return self.end is not None or self.given_up == CANCELLED
 
 
-def create(manager: DebateManager, run: BegunRun) -> Wire:
-    """The result of a call whose work goes on. Nothing is stored: the id of the task says everything."""
+async def create(manager: DebateManager, run: BegunRun) -> Wire:
+    """The result of a call whose work goes on. The id of the task says all but what was taken for what."""
     task = Task(TaskId.of(run, manager.clock()), run.snapshot, "", None)
+    if run.taken:
+        await manager.store.keep_text(task.id.debate_id, f"{TAKEN}{task.id}", run.taken)
     return {**describe(manager, task, "working"), "resultType": "task"}
 
 
@@ -291,9 +297,9 @@ async def build_result(manager: DebateManager, task: Task, end: DebateSnapshot) 
     result = await results.build_step_result(
         manager, end, task.id.tool, round_number=task.id.through_round, joined=task.id.joined
     )
-    return dump_result(
-        redact_model(results.build_tool_result(result, texts.format_step_result), MODEL_FIELDS)
-    )
+    taken = await manager.store.find_text(task.id.debate_id, f"{TAKEN}{task.id}")
+    output = add_taken(results.build_tool_result(result, texts.format_step_result), taken)
+    return dump_result(redact_model(output, MODEL_FIELDS))
 
 
 def dump_result(result: types.CallToolResult) -> Wire:

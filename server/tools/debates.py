@@ -332,7 +332,7 @@ class ReadDebate(ToolArguments):
         require(self.debate_id, f"`debate_id` is missing: {ARGUMENT_HINTS['debate_id']}.")
         part: dict[str, int | str] = {"since_round": self.since_round, "since_seq": self.since_seq}
         part |= {"round": self.round, "seat": self.seat}
-        view = catalog.find_view(self.view, [name for name, value in part.items() if value])
+        view = catalog.find_view(self.view, [name for name, value in part.items() if value], [OPTIONS])
         source = await queries.load_view_source(call.manager, self.debate_id, view, **part)
         result = await pages.build_page(call.manager, source, view, page)
         return results.build_content(result, *texts.format_page(result))

@@ -2,7 +2,7 @@
 
 import logging
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp import types
@@ -45,6 +45,7 @@ class BegunRun:
     through_round: int  # 0: to the end
     joined: bool
     asks: bool  # whether the client can be asked for turns
+    taken: str = ""  # which arguments of the call were taken for what
 
     @property
     def is_over(self) -> bool:
@@ -149,11 +150,17 @@ class Tool:
 
 def say_taken(output: ToolOutput, taken: str) -> ToolOutput:
     """The output, which says what was taken for what."""
-    if not taken or not isinstance(output, types.CallToolResult):
-        return output
-    content = [*output.content, types.TextContent(type="text", text=taken)]
-    data = {**(output.structured_content or {}), "taken": taken}
-    return output.model_copy(update={"content": content, "structured_content": data})
+    if isinstance(output, BegunRun):
+        return replace(output, taken=taken)
+    return output if isinstance(output, types.InputRequiredResult) else add_taken(output, taken)
+
+
+def add_taken(result: types.CallToolResult, taken: str) -> types.CallToolResult:
+    if not taken:
+        return result
+    content = [*result.content, types.TextContent(type="text", text=taken)]
+    data = {**(result.structured_content or {}), "taken": taken}
+    return result.model_copy(update={"content": content, "structured_content": data})
 
 
 def build_failure(tool: str, error: Exception) -> types.CallToolResult:

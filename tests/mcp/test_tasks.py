@@ -177,9 +177,25 @@ async def test_a_run_that_fails_is_told_as_the_result_of_the_call(database: str)
     ):
         request = DebateRequest(question="Fails?", format="verdict", run=True)
         snapshot = await manager.start(request, actor="test", code=CallerCode(terminate_when=refuse))
-        begun = tasks.create(manager, BegunRun(snapshot, "start_debate", 0, joined=False, asks=False))
+        begun = await tasks.create(manager, BegunRun(snapshot, "start_debate", 0, joined=False, asks=False))
         done = await poll(client, begun)
 
     assert done["status"] == "completed"
     assert done["result"]["isError"]
     assert "ZeroDivisionError" in done["result"]["content"][0]["text"]
+
+
+@pytest.mark.requirement("M4")
+async def test_what_a_call_was_taken_to_mean_is_told_with_the_result_of_its_task(
+    open_modern: OpenClient,
+) -> None:
+    gate = Gate()
+    async with open_modern({"mine": gate.model}, "mine", **POLLS) as client:
+        begun = await begin(client, "start_debate", mode="debate")
+        await gate.wait_for_call()
+        gate.release.set()
+        done = await poll(client, begun)
+
+    told = "Taken: `mode` as `format`; `format` 'debate' as 'advocates'."
+    assert done["result"]["structuredContent"]["taken"] == told
+    assert done["result"]["content"][-1]["text"] == told

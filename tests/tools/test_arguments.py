@@ -111,6 +111,20 @@ TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"debate_id": "x", "round": 1, "run": True},
         {"debate_id": "x", "at_round": 1, "changes": {"run": True}},
     ),
+    ("start_debate", {"question": Q, "plan": "Step 1"}, {"question": Q, "documents": ["Step 1"]}),
+    ("start_debate", {"question": Q, "code": "f()"}, {"question": Q, "documents": ["f()"]}),
+    *(
+        (
+            "start_debate",
+            {"question": Q, word: "No new hires."},
+            {"question": Q, "options": {"instructions": "No new hires."}},
+        )
+        for word in ("constraints", "criteria", "goal")
+    ),
+    ("start_debate", {"question": Q, "format": "red team"}, {"question": Q, "format": "second_opinion"}),
+    ("start_debate", {"question": Q, "format": "panel"}, {"question": Q, "format": "round_robin"}),
+    ("find_debates", {"keyword": "cost", "max_results": 5}, {"query": "cost", "limit": 5}),
+    ("read_debate", {"debate_id": "x", "view": "votes"}, {"debate_id": "x", "view": "verdict"}),
     ("find_debates", {"topic": "cost", "status": "done"}, {"query": "cost", "status": "concluded"}),
     ("read_debate", {"debate_id": "x", "view": "summary"}, {"debate_id": "x", "view": "verdict"}),
 ]
@@ -206,6 +220,17 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"debate_id": "x", "action": "pause", "rationale": "cost"},
         "is unknown. There are: debate_id, action",
     ),
+    (
+        "start_debate",
+        {"urls": ["https://example.org"]},
+        "`urls` is unknown: nothing is opened: pass what they",
+    ),
+    ("start_debate", {"roles": ["CFO"]}, "`roles` is unknown: pass models=[…], one for each, or debaters="),
+    ("start_debate", {"output_format": "json"}, "options.output_schema asks for a result of your shape"),
+    ("start_debate", {"async": True}, "`async` is unknown: wait_seconds=0 returns at once"),
+    ("start_debate", {"debaters": ["Stay", "Move"]}, "To have it argue a side, pass {name, stance}."),
+    ("read_debate", {"debate_id": "x", "page": 2}, "`page` is unknown: pass `offset`"),
+    ("step_round", {"debate_id": "x", "rounds": 1}, "`rounds` is unknown: each call runs one round."),
     ("read_debate", {}, "`debate_id` is missing: start_debate returns it"),
 ]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.models import ModelError
-from tests.support.client_calls import call, read_resource, result_text
+from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
 from tests.support.mcp_debates import build_scripted_model, read_view, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C16")]
@@ -73,3 +73,12 @@ async def test_a_part_of_a_debate_is_read_in_the_view_that_has_parts_or_refused(
             refused = await client.call_tool("read_debate", {**this, **asked})
             assert refused.is_error
             assert "`round` is for view='round'" in result_text(refused)
+
+
+async def test_an_unknown_view_is_told_all_that_there_are(open_modern: Any) -> None:
+    async with open_modern() as client:
+        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
+        told = await expect_tool_error(client, "read_debate", debate_id=debate_id, view="minutes")
+
+    assert told.startswith("Error: There is no view 'minutes'. Views: transcript, ")
+    assert told.endswith(", options.")

@@ -8,7 +8,7 @@ import pytest
 from server.debate.commands.requests import OptionsInput
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource
-from tests.support.mcp_debates import opened, read_events, run_debate
+from tests.support.mcp_debates import call_next, opened, read_events, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1")]
 
@@ -308,3 +308,18 @@ async def test_every_error_begins_alike_and_a_spent_wait_is_none(open_modern: An
     assert all(text.startswith("Error: ") and text.count("Error") == 1 for text in told)
     assert "There is no tool" in told[0]
     assert {result["status"] for result in waits} == {"running"}
+
+
+async def test_a_list_of_debates_has_as_many_as_asked_for_and_says_how_to_go_on(open_modern: Any) -> None:
+    async with open_modern() as client:
+        for question in ("First?", "Second?", "Third?"):
+            await call(client, "start_debate", question=question)
+        page = await call(client, "find_debates", limit=2, status="ready")
+        rest = await call_next(client, page)
+        too_many = await expect_tool_error(client, "find_debates", limit=101)
+
+    assert [row["question"] for row in page["debates"]] == ["Third?", "Second?"]
+    assert page["next"].startswith("find_debates(status='ready', limit=2, cursor=")
+    assert [row["question"] for row in rest["debates"]] == ["First?"]
+    assert "cursor" not in rest["next"]
+    assert too_many == "Error: `limit` must be at most 100."

@@ -188,14 +188,16 @@ ALL_VIEWS = (
 VIEWS = {view.name: view for view in ALL_VIEWS}
 
 
-def find_view(name: str, parameters: Collection[str] = ()) -> View:
+def find_view(name: str, parameters: Collection[str] = (), others: Collection[str] = ()) -> View:
     """The view of that name. If the transcript does not take the parameters, the view that takes them is meant.
+
+    `others`: what may be named besides, for the error.
 
     Raises:
         InvalidRequestError: there is no such view, or it does not take these parameters.
     """
     if name not in VIEWS:
-        raise InvalidRequestError(f"There is no view {name[:40]!r}. Views: {', '.join(VIEWS)}.")
+        raise InvalidRequestError(f"There is no view {name[:40]!r}. Views: {', '.join((*VIEWS, *others))}.")
     extra_parameters = [parameter for parameter in parameters if parameter not in VIEWS[name].parameters]
     candidates = [view for view in ALL_VIEWS if {*parameters} <= {*view.parameters}]
     if extra_parameters and name == ALL_VIEWS[0].name and candidates:

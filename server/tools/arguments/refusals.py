@@ -134,12 +134,12 @@ def describe_unknown(path: Path, schema: Schema, reading: Reading) -> str:
     names = [*choose_object(find_subschema(schema, path[:-1])).get("properties", ())]
     if len(given := find_names(word, names)) == 1:
         return f"is another word for `{given[0]}`, which is given as well. Leave one of them out"
-    if advice := INSTEAD.get(normalize(word)):
-        return f"is unknown: {advice}"
     if places := [place for place in find_places(reading.model, word) if place != path]:
         if len(places) == 1 and reading.is_listed(path) and holds(reading.arguments, places[0]):
             return f"is given in `{format_path(places[0][:-1])}` as well. Leave one of them out"
         return " or ".join(map(describe_place, places[:MAX_ERRORS]))
+    if advice := INSTEAD.get(normalize(word)):
+        return f"is unknown: {advice}"
     shown = names if path[1:] else [*reading.listed]
     nearest = get_close_matches(word, names, n=1, cutoff=CLOSE)
     suggestion = f" Did you mean {nearest[0]}?" if nearest else ""

@@ -20,7 +20,7 @@ MAX_SAID = 5  # words that a result says how it took
 SYNONYMS = {
     "question": "topic prompt query motion claim proposition statement task problem decision issue subject q",
     "documents": "document docs context background file files attachment attachments source sources evidence material "
-    "materials references",
+    "materials references plan code",
     "my_answer": "answer draft draft_answer my_opinion my_view my_position my_draft proposed_answer proposal "
     "current_answer initial_answer existing_answer candidate_answer",
     "models": "model model_names llms",
@@ -35,7 +35,7 @@ SYNONYMS = {
     "judges": "judge judge_model judge_models num_judges judge_count number_of_judges",
     "count": "number size",
     "output_schema": "schema response_format json_schema result_schema",
-    "instructions": "instruction system_prompt guidelines",
+    "instructions": "instruction system_prompt guidelines criteria constraints requirements goal",
     "voting": "voting_rule consensus_rule",
     "tags": "tag labels",
     "debate_id": "id debate",
@@ -50,8 +50,8 @@ SYNONYMS = {
     "to": "target seat recipient debater speaker",
     "speaker": "seat agent debater name",
     "view": "section kind",
-    "limit": "max_chars max_characters max_length page_size",
-    "query": "q search text keywords topic question",
+    "limit": "max_chars max_characters max_length page_size max_results num_results",
+    "query": "q search text keyword keywords topic question",
     "status": "state filter",
     "at_round": "round from_round",
     "round": "round_number expected_round",
@@ -61,9 +61,9 @@ SYNONYMS = {
 
 CHOICES = {
     "format": {
-        "second_opinion": "answer opinion review critique check fact_check",
+        "second_opinion": "answer opinion review critique check fact_check sanity_check red_team",
         "advocates": "debate pros_and_cons pro_con pros_cons for_and_against adversarial devils_advocate",
-        "round_robin": "roundtable round_table",
+        "round_robin": "roundtable round_table panel",
     },
     "effort": {
         "quick": "low fast minimal light cheap",
@@ -77,7 +77,7 @@ CHOICES = {
         "extend": "add_rounds extend_rounds",
         "replace_model": "change_model swap_model",
     },
-    "view": {"verdict": "summary", "transcript": "full text", "usage": "cost"},
+    "view": {"verdict": "summary votes answer", "transcript": "full text", "usage": "cost"},
     "status": {"any": "all", "concluded": "done completed finished ended", "running": "active"},
 }
 """By the name of an argument and a value of it: other words for the value."""
@@ -86,11 +86,16 @@ ELSEWHERE = {
     "positions sides stances choices alternatives": (
         'pass debaters=[{"name": …, "stance": …}], one for each, or name them in `question`'
     ),
-    "advisors participants agents personas panel experts": (
+    "advisors participants agents personas roles panel experts": (
         'pass models=[…], one for each, or debaters=[{"name": …, "role": …}]'
     ),
     "num_debaters num_models num_advisors n_models number_of_debaters": "each of `models` answers: name as many",
     "temperature top_p max_tokens": "models are asked as they are set up. Leave it out",
+    "urls url links": "nothing is opened: pass what they say as `documents`",
+    "output_format": "results are text and data. options.output_schema asks for a result of your shape",
+    "async background": "wait_seconds=0 returns at once, and the debate goes on",
+    "page": "pass `offset`: the `next_offset` of the page before",
+    "rounds num_rounds": "each call runs one round. start_debate with run=true runs all",
     "language": "models answer in the language of the question. Leave it out",
 }
 """What to do instead, for words that no argument stands for."""

@@ -106,6 +106,7 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
     problem = f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}."
     require(MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS, f"{problem} Leave `debaters` out for two.")
     kind = "stance" if row.requires_stances else "role"
+    sides = "" if row.requires_stances else ". To have it argue a side, pass {name, stance}"
     for debater in debaters:
         name = normalize_name(debater.name)
         refusal = f"A debater cannot be called {debater.name!r}"
@@ -120,7 +121,7 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
         position = clean(debater.stance) or role
         require(
             position,
-            f"{debater.name} has no {kind}: pass {{name, {kind}}}, and say in `{kind}` what it speaks for.",
+            f"{debater.name} has no {kind}: pass {{name, {kind}}}, and say in `{kind}` what it speaks for{sides}.",
         )
     names = Counter(normalize_name(debater.name) for debater in debaters)
     duplicates = ", ".join(debater.name for debater in debaters if names[normalize_name(debater.name)] > 1)
