@@ -124,6 +124,11 @@ class DebateManager:
     async def load(self, debate_id: str) -> DebateSnapshot:
         return await self.store.load(debate_id)
 
+    async def plan(self, request: DebateRequest) -> Opened:
+        """The set-up that a request asks for. Nothing is recorded, and no model is asked. Raises as `start`."""
+        ledger = self.store.name_ledger(self.store.owner or LOCAL_OWNER)
+        return await self.planner.plan(request, self.store.storage.ledger, ledger)
+
     async def start(
         self,
         request: DebateRequest,
@@ -138,10 +143,8 @@ class DebateManager:
 
         `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
-        owner = self.store.owner or LOCAL_OWNER
-        await self._turnstile.enter(owner)
-        ledger = self.store.name_ledger(owner)
-        setup = await self.planner.plan(request, self.store.storage.ledger, ledger)
+        await self._turnstile.enter(self.store.owner or LOCAL_OWNER)
+        setup = await self.plan(request)
         identity = repeats.build_identity(joins, start=request)
         return await self._create(setup, (), actor, code, identity, guest, hold=hold)
 

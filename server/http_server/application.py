@@ -81,7 +81,7 @@ class Service:
             Route(MCP_PATH, mcp),
             Route("/", RedirectResponse(f"{PAGE_PATH}/")),
             Route(PAGE_PATH, RedirectResponse(f"{PAGE_PATH}/")),
-            Mount(PAGE_PATH, build_pages(self.accounts, self.visitors, self.rates)),
+            Mount(PAGE_PATH, build_pages(self.accounts, self.visitors, self.rates, settings.max_body)),
             Route(METADATA_PATH, self.accounts.describe_resource),
             Route(METADATA_PATH + MCP_PATH, self.accounts.describe_resource),
         ]

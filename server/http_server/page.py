@@ -69,15 +69,16 @@ class Visitors:
             visitor.feed.close()
 
 
-def build_pages(accounts: Accounts, visitors: Visitors, rates: RequestRates) -> Starlette:
+def build_pages(accounts: Accounts, visitors: Visitors, rates: RequestRates, max_body: int) -> Starlette:
     """The application below PAGE_PATH: the site, and the page where one signs in and out."""
     forms = SignIn(accounts, rates)
+    site = BoundedBodies(OwnPages(build_site(visitors.find)), max_bytes=max_body)
     return Starlette(
         routes=[
             Route("/sign-in", forms.show, methods=["GET"]),
             Route("/sign-in", BoundedBodies(OwnPages(forms.take), max_bytes=MAX_FORM), methods=["POST"]),
             Route("/sign-out", OwnPages(forms.sign_out), methods=["POST"]),
-            Mount("/", SignedIn(RatedRequests(OwnPages(build_site(visitors.find)), rates), accounts)),
+            Mount("/", SignedIn(RatedRequests(site, rates), accounts)),
         ]
     )
 

@@ -70,6 +70,9 @@ PROVIDERS = (  # As of November 2026: one model each, good at reasoning, a few c
     Provider("openrouter", ("OPENROUTER_API_KEY",), "openrouter/openrouter/auto"),
 )
 
+KEY_VARIABLES = {row.name: row.key_variables[0] for row in PROVIDERS}
+"""The variable in which the key of a provider is stored."""
+
 
 class NoModelError(DebateError):
     """No model is set up for a debate that names none. The text lists what the caller can do.

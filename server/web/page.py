@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent
 LIBRARIES = ("vendor/preact.js", "vendor/htm.js")
 SCRIPTS = (
     *("chain.js", "model.js", "text.js", "finding.js", "panel.js", "graph.js", "time.js", "forks.js"),
-    *("record.js", "list.js", "app.js"),
+    *("record.js", "live.js", "ask.js", "list.js", "app.js"),
 )
 STYLES = ("page.css", "drawings.css")
 

@@ -167,6 +167,34 @@ async def test_buttons_take_the_scope_to_debate_and_a_page_of_this_host(running:
         assert (await press(browser, debate_id, **own)).status_code == 200
 
 
+async def test_a_question_takes_the_scope_to_debate_and_belongs_to_its_owner(running: Running) -> None:
+    writer, reader = await add_token(running, "alice"), await add_token(running, "alice", "read")
+    other, own = await add_token(running, "bob"), {"origin": running.root}
+    question = {"question": "Ship it?", "models": ["scripted"]}
+    key = {"provider": "openai", "key": "sk-0123456789abcdefghij"}
+    async with open_browser(running) as browser:
+        await sign_in(running, browser, reader)
+        for path in ("debates", "estimate", "keys"):
+            assert (await browser.post(path, json=question, headers=own)).status_code == 403
+        await sign_in(running, browser, writer)
+        for headers in ({}, {"origin": "http://evil.example"}):
+            assert (await browser.post("debates", json=question, headers=headers)).status_code == 403
+        assert (await browser.get("list", headers={"accept": "*/*"})).json()["list"]["rows"] == []
+        assert (await browser.get("choices")).json()["keys"] == []
+        assert (await browser.post("keys", json=key, headers=own)).status_code == 409
+        assert (await browser.post("estimate", json=question, headers=own)).status_code == 200
+        too_large = question | {"documents": ["x" * 5_000_000]}
+        assert (await browser.post("debates", json=too_large, headers=own)).status_code == 413
+        started = await browser.post("debates", json=question, headers=own)
+        address = f"debates/{started.json()['debate_id']}"
+        assert (await browser.get(address)).status_code == 200
+        await sign_in(running, browser, other)
+        for path in (address, f"{address}/record", f"{address}/page.html"):
+            assert (await browser.get(path)).status_code == 404
+        settle = {"action": "settle", "request_id": "press-0001", "to": "right"}
+        assert (await browser.post(f"{address}/presses", json=settle, headers=own)).status_code == 404
+
+
 async def test_the_cookie_is_no_way_to_the_protocol(running: Running) -> None:
     token = await add_token(running, "alice")
     async with open_browser(running) as browser:

@@ -300,8 +300,8 @@ SAFETY_LINES = {
     ),
     "read a press of any length": SafetyLine(
         "server/web/site/routes.py",
-        "if len(body) > MAX_BODY:",
-        "if not MAX_BODY:",
+        "if len(body) > limit:",
+        "if not limit:",
         f"{PRESSES}::test_a_body_that_is_too_long_is_refused_as_it_arrives",
     ),
     "do the same press twice": SafetyLine(

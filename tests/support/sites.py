@@ -36,12 +36,19 @@ class Guest:
         content = {"action": action, "request_id": "press-0001", **fields}
         return await self.send(debate_id, json.dumps(content).encode())
 
+    async def post(self, path: str, content: Any, **headers: str) -> httpx2.Response:
+        """Send data to an address of the site."""
+        return await self._post(self.site.build_address() + path, json.dumps(content).encode(), headers)
+
     async def send(self, debate_id: str, body: Any, **headers: str) -> httpx2.Response:
-        """Send a body to where presses go. A header without a value is left out."""
+        """Send a body to where presses go."""
+        return await self._post(f"{self.site.build_address(debate_id)}/presses", body, headers)
+
+    async def _post(self, address: str, body: Any, headers: dict[str, str]) -> httpx2.Response:
+        """As a page of the site does. A header without a value is left out."""
         own = {"origin": self.site.guard.origin, "content-type": "application/json"}
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {name: value for name, value in (own | given).items() if value}
-        address = f"{self.site.build_address(debate_id)}/presses"
         return await self.client.post(address, content=body, headers=sent)
 
     @asynccontextmanager
@@ -59,15 +66,20 @@ class Events:
         self.lines = lines
         self.id = ""
 
-    async def next(self) -> dict[str, Any]:
-        """The next event. StopAsyncIteration at the end of the stream."""
+    async def next(self, kind: str = "") -> dict[str, Any]:
+        """The next event, of changes or of this kind. StopAsyncIteration at the end of the stream."""
+        found = ""
         with anyio.fail_after(PATIENCE):
             while True:
                 name, _, value = (await anext(self.lines)).partition(": ")
                 if name == "id":
                     self.id = value
-                if name == "data":
+                if name == "event":
+                    found = value
+                if name == "data" and found == kind:
                     return dict(json.loads(value))
+                if not name:
+                    found = ""
 
     async def wait_for(self, debate_id: str) -> None:
         """The next event that names a debate."""

@@ -1,4 +1,4 @@
-"""`counterpoint view`: the stored debates in the browser, live and with buttons."""
+"""`counterpoint view`: debates in the browser: asked there, live, and with buttons."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 @click.pass_obj
 def view(settings: Settings, debate_id: str, port: int, *, no_open: bool) -> None:
-    """Show debates in the browser, live, with buttons to steer. Without ID: the list of all.
+    """Ask and follow debates in the browser. Without ID: the list of all, and a form for a new question.
 
     The page follows a debate whichever process runs it. It is served to this machine only, at an address with a token
     in it that is new each time; whoever has the address sees and steers all debates. Ctrl-C ends it.

@@ -6,10 +6,8 @@ import sys
 import click
 
 from server.models.providers import keys as store
-from server.models.registry import PROVIDERS
+from server.models.registry import KEY_VARIABLES
 from server.redaction import learn_secrets
-
-VARIABLES = {row.name: row.key_variables[0] for row in PROVIDERS}
 
 name_argument = click.argument("name")
 
@@ -34,7 +32,7 @@ def set_key(name: str, *, from_stdin: bool) -> None:
 
     Example: counterpoint keys set openai
     """
-    variable = store.parse_variable(name, VARIABLES)
+    variable = store.parse_variable(name, KEY_VARIABLES)
     if not (from_stdin or sys.stdin.isatty()):
         raise click.UsageError("There is no terminal to ask in. Pipe the key in, with --stdin.")
     key = sys.stdin.read(store.MAX_KEY_LENGTH + 1000) if from_stdin else ask_for_key(variable)
@@ -73,7 +71,7 @@ def remove_key(name: str) -> None:
 
     Example: counterpoint keys remove openai
     """
-    variable = store.parse_variable(name, VARIABLES)
+    variable = store.parse_variable(name, KEY_VARIABLES)
     if not store.remove(variable):
         raise click.ClickException(f"{variable} is not stored. `counterpoint keys list` shows what is.")
     click.echo(f"{variable} is no longer stored.")

@@ -8,24 +8,20 @@ from typing import Literal
 
 from server.cli.live.events import choose_colour
 from server.debate.ballots.report import describe_ballot
-from server.debate.documents.marks import disarm_marks
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import Judged
 from server.debate.facts.text import clean_line, format_dollars, remove_invisible
 from server.debate.rules.calls import pending_calls
 from server.debate.seats.registry import name_task
 from server.debate.state.debate import Debate
-from server.debate.state.labels import name_sides
 from server.debate.state.seats import current_model, phase_seats
 from server.debate.views.advice import describe_advice
 from server.debate.views.names import name_debate, show_turn_with_ids
 from server.debate.views.progress import Progress, build_progress
-from server.debate.views.visibility import is_hidden, list_blind_answers, shows_seat
+from server.debate.views.visibility import is_hidden, shows_seat
+from server.debate.views.writing import show_piece
 
 State = Literal["idle", "thinking", "writing", "done", "failed"]
-
-TURN_TASKS = ("argument", "message", "answer")
-"""Tasks whose text is for everybody. Ballots and readings are data, and private until they are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +44,6 @@ class Deck:
     @cached_property
     def progress(self) -> Progress:
         return build_progress(self.debate)
-
-    @cached_property
-    def is_streaming_shown(self) -> bool:
-        """Whether turns may be read while they are written."""
-        return not list_blind_answers(self.debate)
 
     @cached_property
     def tasks(self) -> dict[str, str]:
@@ -117,10 +108,8 @@ class Deck:
 
     def add_piece(self, card: Card, seat: str, piece: str) -> Card:
         """The card of a seat that is writing. Its text is shown only if it is a turn that readers may see already."""
-        text = card.text
-        if self.tasks.get(seat) in TURN_TASKS and self.is_streaming_shown and shows_seat(self.debate, seat):
-            visible_text = remove_invisible(disarm_marks(name_sides(self.debate, piece)))
-            text = "\n\n".join(filter(None, (text, visible_text)))
+        visible_text = show_piece(self.debate, seat, self.tasks.get(seat, ""), piece)
+        text = "\n\n".join(filter(None, (card.text, visible_text)))
         return replace(card, state="writing", text=text, note="writing …")
 
 

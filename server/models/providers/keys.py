@@ -117,6 +117,14 @@ def add_to_environment(environ: MutableMapping[str, str], values: Mapping[str, s
             origins[name] = origin
 
 
+def use(variable: str, value: str, origin: str, environ: MutableMapping[str, str]) -> bool:
+    """Use a key that was just stored, unless the environment has another of its own."""
+    if environ.get(variable) and variable not in origins:
+        return False
+    environ[variable], origins[variable] = value, origin
+    return True
+
+
 def store(variable: str, value: str) -> str:
     """Store a key, and return where it is now. Raises KeyStoreError."""
     with lock_file() as change:

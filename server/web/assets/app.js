@@ -11,6 +11,8 @@ const app = {
   isFile: false,
   notice: "",
   isBusy: false,
+  words: {},  // that are being written, by debate and seat
+  awaited: [],  // turns that somebody has to write here
   form: "",  // the action whose text is being written
   models: new Map(),
 };
@@ -45,6 +47,7 @@ function Page({ app }) {
     <${Header} app=${app} debate=${debate} />
     <main id="main" tabindex="-1">
       <${Finding} app=${app} debate=${debate} />
+      <${Seats} app=${app} debate=${debate} />
       <${Answers} debate=${debate} />
       <${Positions} debate=${debate} />
       ${debate.drawing.lines.length > 0 ? html`<${Folded} app=${app} debate=${debate} />` : html`<${Rest} app=${app} debate=${debate} />`}
@@ -192,7 +195,8 @@ function showDebate(id) {
 }
 
 globalThis.counterpoint = Object.freeze({
-  show(data) {
+  show(data, awaited = []) {
+    app.awaited = awaited;
     if (data.list) {
       app.list = data.list;
       app.shown = "";
@@ -210,6 +214,10 @@ globalThis.counterpoint = Object.freeze({
     const data = app.debates.get(app.shown);
     const family = (data?.relatives || []).map((other) => other.debate_id);
     return { debate_id: app.shown, seq: data?.entries.length || 0, status: data?.status || "", family };
+  },
+  write(words) {
+    app.words = words;
+    if (!app.list) redraw();
   },
   connect(host) {
     app.host = host;

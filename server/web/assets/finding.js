@@ -37,7 +37,7 @@ function Finding({ app, debate }) {
   const isAnswer = debate.drawing.lines.length > 0;
   return html`<section class=${"card finding" + (isAnswer ? " whole" : "")} data-side=${side < 0 ? "none" : side % 26} aria-labelledby="finding">
     <div class="found">
-      ${isAnswer ? html`<${AnswerLines} debate=${debate} />` : html`<${NoVerdict} debate=${debate} />`}
+      ${isAnswer ? html`<${AnswerLines} debate=${debate} />` : debate.end ? html`<${NoVerdict} debate=${debate} />` : html`<${SoFar} debate=${debate} />`}
       ${report.deliverable && html`<div class="deliverable"><h3>Result</h3><${Words} text=${report.deliverable} tag="div" /></div>`}
       ${report.deliverable_problem && html`<p>No result: <${Words} text=${report.deliverable_problem} /></p>`}
     </div>
@@ -90,12 +90,8 @@ function ApartAnswer({ answer, place }) {
   </article>`;
 }
 
-function NoVerdict({ debate }) {
-  const soFar = debate.drawing.answers.length && !debate.end && "Not checked yet: what was answered so far is below";
-  const title = soFar || (debate.end ? "It ended without a verdict" : "No verdict yet");
-  return html`<h2 id="finding" class="outcome">${title}</h2>
-    ${debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}`;
-}
+const NoVerdict = ({ debate }) => html`<h2 id="finding" class="outcome">It ended without a verdict</h2>
+  ${debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}`;
 
 function Grounds({ debate, title, rows, children }) {
   if (!rows.length && !children) return null;

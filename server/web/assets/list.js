@@ -9,6 +9,8 @@ function List({ app, list }) {
       <h1>Debates</h1>
     </header>
     <main id="main">
+      ${app.host?.ask && html`<p class="buttons"><button type="button" aria-expanded=${String(ask.isOpen)} onClick=${openAsk}>Ask a question</button></p>`}
+      ${ask.isOpen && html`<${Ask} app=${app} />`}
       <form class="search" role="search" onSubmit=${(event) => {
         event.preventDefault();
         search({ query: event.target.query.value });

@@ -1,4 +1,4 @@
-"""Changes in the database, made by any process, as server-sent events.
+"""Changes in the database, made by any process, as server-sent events; and the words that are being written here.
 
 An event names the debates that have changed, and the page then asks for what is new. So nothing piles up for a slow
 page, and a page that was away for a while asks for the same as any other.
@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.redaction import redact_error
+from server.web.site.words import Words
 
 POLL_INTERVAL = 0.2  # seconds between looks for what other processes have written
 PING_INTERVAL = 15.0  # seconds without news until a comment is sent, which detects pages that are gone
@@ -37,7 +38,7 @@ class ChangeFeed:
     """Polls once for all followers, and not at all while there are none. `run` must run while the feed is used."""
 
     def __init__(self, manager: DebateManager, *, max_logged: int = MAX_LOGGED) -> None:
-        self.manager = manager
+        self.manager, self.words = manager, Words(manager)
         self.trouble = ""  # why the database cannot be read now
         self.follower_count = 0
         self._edition = secrets.token_hex(4)  # tells this feed's numbers from those of another process
@@ -55,8 +56,11 @@ class ChangeFeed:
         self._loop = asyncio.get_running_loop()
         while True:
             woken = self._woken
+            self.words.listen(wanted=self.follower_count > 0)
             if self.follower_count:
                 await self._poll()
+                if await self.words.update():
+                    self._tell()
             with anyio.move_on_after(POLL_INTERVAL if self.follower_count else None):
                 await woken.wait()
 
@@ -72,7 +76,7 @@ class ChangeFeed:
 
     async def follow(self, last_event_id: str = "") -> AsyncGenerator[bytes]:
         """Events from now on. With `last_event_id` also the changes since that event."""
-        number = self._parse_id(last_event_id)
+        number, words_number = self._parse_id(last_event_id), 0
         is_new = True
         self.follower_count += 1
         self._wake()
@@ -83,6 +87,10 @@ class ChangeFeed:
                     event, is_new = self._build_event(number), False
                     number = self._number
                     yield event
+                    continue
+                if words_number != self.words.number:
+                    words_number = self.words.number
+                    yield self.words.event
                     continue
                 with anyio.move_on_after(PING_INTERVAL) as patience:
                     await event_of_change.wait()
@@ -110,8 +118,12 @@ class ChangeFeed:
             self.trouble = trouble
             self._number += 1
             self._changes.append((self._number, changed_ids))
-            self._changed.set()
-            self._changed = anyio.Event()
+            self._tell()
+
+    def _tell(self) -> None:
+        """Wake all followers."""
+        self._changed.set()
+        self._changed = anyio.Event()
 
     def _wake(self) -> None:
         self._woken.set()

@@ -1,8 +1,9 @@
 """The buttons of a page: what each does in the engine, and the sentence that the page shows afterwards."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.interventions.action import InterventionRequest
@@ -18,10 +19,11 @@ ACTIONS = {
     "note": "inject",
     "challenge": "challenge",
     "conclude": "conclude",
+    "settle": "outcome",
 }
 """Interventions by the names of the buttons."""
 
-ASKING = ("step", "resume", "conclude")
+ASKING = ("step", "resume", "conclude", "turn")
 """Buttons after which this process may ask models, if no other process runs the debate."""
 
 STEP_WAIT = 0.5
@@ -33,21 +35,11 @@ class Press(BaseModel):
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    action: Literal["step", "pause", "resume", "note", "challenge", "conclude"]
+    action: Literal["step", "pause", "resume", "note", "challenge", "conclude", "turn", "settle"]
     request_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{8,100}$")]
     text: Annotated[str, Field(max_length=20_000)] = ""
-    to: Annotated[str, Field(max_length=200)] = ""
+    to: Annotated[str, Field(max_length=200)] = ""  # a seat; for settle: right or wrong
     round: Annotated[int, Field(ge=0, le=10**6)] = 0  # for step: the one that the page shows as the next
-
-
-def parse_press(body: bytes) -> Press:
-    """Parse a press. Raises InvalidRequestError, whose text does not repeat what was sent."""
-    try:
-        return Press.model_validate_json(body)
-    except ValidationError as error:
-        first_error = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(map(str, first_error["loc"])) or "the request"
-        raise InvalidRequestError(f"This press cannot be read: {place}: {first_error['msg']}.") from None
 
 
 async def perform(manager: DebateManager, debate_id: str, press: Press, actor: str) -> str:
@@ -56,12 +48,18 @@ async def perform(manager: DebateManager, debate_id: str, press: Press, actor: s
     Raises DebateError, with the reason, if that is not possible.
     """
     snapshot = await manager.load(debate_id)
-    require(not snapshot.debate.ended, f"The debate is over: {status_reason(snapshot.debate)}")
+    is_open = not snapshot.debate.ended or press.action == "settle"
+    require(is_open, f"The debate is over: {status_reason(snapshot.debate)}")
     if press.action in ASKING and not await manager.is_run(debate_id):
         await manager.planner.check_models([*dict.fromkeys(find_own_models(snapshot.debate).values())])
     if press.action == "step":
         return await step(manager, snapshot, press.round)
+    if press.action == "turn":
+        _, told = await manager.submit(debate_id, press.to, press.text, actor=actor)
+        return told or "It is recorded."
     request = InterventionRequest(text=press.text, to=press.to, request_id=press.request_id)
+    if press.action == "settle":
+        request = replace(request, text="", reason=press.text)
     _, effect = await manager.intervene(debate_id, ACTIONS[press.action], request, actor=actor)
     return effect
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import anyio
 
 from server.debate.machine.decide import is_round_over, next_round
+from server.debate.views.awaited import awaited_turns
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.web.sources import load_debate_data, mark_relatives
@@ -49,7 +50,7 @@ class Records:
         return Version(debate_id, head, is_adopted, is_run, since_seq, family)
 
     async def load(self, version: Version) -> bytes:
-        """JSON: {"data": for `counterpoint.show`, "next_round", "note": shown beside the status}."""
+        """JSON: {"data", "awaited": for `counterpoint.show`, "next_round", "note": shown beside the status}."""
         async with self._lock:
             if version not in self._cache:
                 while len(self._cache) >= MAX_CACHED:
@@ -66,7 +67,8 @@ class Records:
         )
         snapshot = await self._manager.load(version.debate_id)
         note = ABANDONED_NOTE if not version.is_run and is_abandoned(snapshot) else ""
-        content = {"data": data, "next_round": next_round(snapshot.debate), "note": note}
+        awaited = [turn.model_dump() for turn in awaited_turns(snapshot.debate)]
+        content = {"data": data, "awaited": awaited, "next_round": next_round(snapshot.debate), "note": note}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 

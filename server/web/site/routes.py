@@ -6,6 +6,11 @@
     GET  /debates/ID            a debate, as a page
     GET  /debates/ID/record     what is new in it, as data
     POST /debates/ID/presses    a button
+    GET  /debates/ID/page.html  its page as a file, with nothing of the site in it
+    GET  /choices               what a new debate can be made of
+    POST /estimate              what a debate would cost
+    POST /debates               a new debate
+    POST /keys                  a key of a provider, where this machine is the visitor's own
 
 Reading runs nothing and costs nothing. Errors are sentences; in data they stand in `error`.
 """
@@ -24,13 +29,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from server.debate.facts.errors import DebateError
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.errors import DebateError, require
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.debates import DebateManager
 from server.redaction import redact_error
 from server.web.page import Place, build_page, build_policy, read_scripts, read_style
+from server.web.site.asking import Key, estimate_debate, list_choices, parse, start_debate, store_key
 from server.web.site.feed import ChangeFeed, EventStream
-from server.web.site.presses import parse_press, perform
+from server.web.site.presses import Press, perform
 from server.web.site.records import Records
 from server.web.sources import load_debate_data, load_list_data
 
@@ -38,6 +45,7 @@ PLACE = Place(script=(Path(__file__).parent / "site.js").read_text(encoding="utf
 POLICY = f"{build_policy(PLACE, (*read_scripts(), PLACE.script), read_style())}; frame-ancestors 'none'"
 
 MAX_BODY = 64_000  # bytes of a press
+MAX_REQUEST = 8_000_000  # bytes of a question with its documents
 BODY_TIMEOUT = 10.0  # seconds until a press has arrived
 MAX_STREAMS = 100
 
@@ -46,12 +54,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who sends a request: the debates that they see, the changes of these, and their name for the record."""
+    """Who sends a request: the debates that they see, the changes of these, and their name for the record.
+
+    `sets_keys`: whether this machine, with the keys that are stored on it, is theirs.
+    """
 
     manager: DebateManager
     feed: ChangeFeed
     records: Records
     actor: str
+    sets_keys: bool = False
 
 
 FindVisitor = Callable[[Request], Visitor]
@@ -91,6 +103,11 @@ def build_site(find_visitor: FindVisitor) -> Starlette:
             Route("/debates/{debate_id}", serve(show_debate, is_page=True)),
             Route("/debates/{debate_id}/record", serve(send_record)),
             Route("/debates/{debate_id}/presses", serve(handle_press), methods=["POST"]),
+            Route("/debates/{debate_id}/page.html", serve(send_page, is_page=True)),
+            Route("/choices", serve(send_choices)),
+            Route("/estimate", serve(send_estimate), methods=["POST"]),
+            Route("/debates", serve(handle_question), methods=["POST"]),
+            Route("/keys", serve(handle_key), methods=["POST"]),
         ]
     )
 
@@ -163,22 +180,49 @@ async def send_events(request: Request, visitor: Visitor) -> Response:
 
 async def handle_press(request: Request, visitor: Visitor) -> Response:
     """{"line": a sentence on what was done}."""
-    press = parse_press(await read_body(request))
+    press = parse(Press, await read_body(request))
     await visitor.manager.presence.reopen_if_told()
     line = await perform(visitor.manager, request.path_params["debate_id"], press, visitor.actor)
     return JSONResponse({"line": line})
 
 
-async def read_body(request: Request, seconds: float = BODY_TIMEOUT) -> bytes:
+async def send_page(request: Request, visitor: Visitor) -> Response:
+    debate_id = request.path_params["debate_id"]
+    page = build_page(await load_debate_data(visitor.manager, debate_id))
+    headers = {"content-disposition": f'attachment; filename="debate-{debate_id}.html"'}
+    return HTMLResponse(page, headers=headers)
+
+
+async def send_choices(_request: Request, visitor: Visitor) -> Response:
+    return JSONResponse(await list_choices(visitor.manager, sets_keys=visitor.sets_keys))
+
+
+async def send_estimate(request: Request, visitor: Visitor) -> Response:
+    asked = parse(DebateRequest, await read_body(request, MAX_REQUEST))
+    return JSONResponse(await estimate_debate(visitor.manager, asked))
+
+
+async def handle_question(request: Request, visitor: Visitor) -> Response:
+    asked = parse(DebateRequest, await read_body(request, MAX_REQUEST))
+    await visitor.manager.presence.reopen_if_told()
+    return JSONResponse(await start_debate(visitor.manager, asked, visitor.actor), 201)
+
+
+async def handle_key(request: Request, visitor: Visitor) -> Response:
+    require(visitor.sets_keys, "Keys are set where the server runs: counterpoint keys set PROVIDER.")
+    return JSONResponse(await store_key(visitor.manager, parse(Key, await read_body(request))))
+
+
+async def read_body(request: Request, limit: int = MAX_BODY, seconds: float = BODY_TIMEOUT) -> bytes:
     """A JSON body: pages of other sites cannot send one without a preflight. Raises HTTPException if large or slow."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(415, "A press is sent as application/json.")
+        raise HTTPException(415, "A request is sent as application/json.")
     body = bytearray()
     with anyio.move_on_after(seconds) as patience:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > MAX_BODY:
-                raise HTTPException(413, f"A press has {MAX_BODY:,} bytes at most.")
+            if len(body) > limit:
+                raise HTTPException(413, f"This request has {limit:,} bytes at most.")
     if patience.cancelled_caught:
-        raise HTTPException(408, "The press did not arrive in time.")
+        raise HTTPException(408, "The request did not arrive in time.")
     return bytes(body)

@@ -6,6 +6,13 @@
   const debate = /debates\/([^/]+)$/.exec(path)?.[1] ?? "";
   const here = new URL(debate ? `debates/${debate}/` : "", root);
 
+  const post = (path, content) =>
+    ask(new URL(path, root), {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(content),
+    });
+
   async function ask(url, options = {}) {
     let response;
     try {
@@ -55,7 +62,7 @@
     }
     ({ next_round: nextRound, note } = found.data);
     tags.clear();
-    counterpoint.show(found.data.data);
+    counterpoint.show(found.data.data, found.data.awaited);
     if (seq === counterpoint.position().seq) tags.set(wantsFamily, found.tag);
   }
 
@@ -107,6 +114,10 @@
   }
 
   function take(change) {
+    if (change.words) {
+      counterpoint.write(change.words);
+      return;
+    }
     trouble = change.trouble;
     if (trouble) counterpoint.live("lost", trouble);
     else {
@@ -128,6 +139,7 @@
   function follow() {
     const source = new EventSource(new URL("events", root));
     source.onmessage = ({ data }) => tell(JSON.parse(data));
+    source.addEventListener("words", ({ data }) => tell({ words: JSON.parse(data) }));
     source.onerror = () =>
       tell({
         debates: [],
@@ -156,12 +168,7 @@
         key,
         id: [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join(""),
       };
-    const body = JSON.stringify({ ...press, request_id: last.id });
-    const { data } = await ask(new URL("presses", here), {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body,
-    });
+    const { data } = await post(`debates/${debate}/presses`, { ...press, request_id: last.id });
     last = { key: "", id: "" };
     refresh();
     return data.line;
@@ -169,7 +176,13 @@
 
   const address = (id) => new URL(id ? `debates/${encodeURIComponent(id)}` : "", root).href;
   counterpoint.connect({
-    actions: ["step", "pause", "note", "challenge", "conclude"],
+    actions: ["step", "pause", "note", "challenge", "conclude", "turn"],
+    ask: {
+      choices: async () => (await ask(new URL("choices", root))).data,
+      estimate: async (request) => (await post("estimate", request)).data,
+      start: async (request) => (await post("debates", request)).data.debate_id,
+      storeKey: async (provider, key) => (await post("keys", { provider, key })).data.line,
+    },
     act,
     address,
     open: (id) => {

@@ -9,7 +9,12 @@ async ([address, root]) => {
   await attempt("plain", {method: "POST", body: press, headers: {"Content-Type": "text/plain"}});
   await attempt("opaque", {method: "POST", mode: "no-cors", body: press});
   await attempt("json", {method: "POST", body: press, headers: {"Content-Type": "application/json"}});
-  await attempt("read", {}, address + "/record");
+  const question = JSON.stringify({question: "Evil?", run: true}), key = JSON.stringify({provider: "openai", key: "sk-evil-0123456789"});
+  for (const [path, body] of [["debates", question], ["estimate", question], ["keys", key]])
+    for (const options of [{mode: "no-cors"}, {headers: {"Content-Type": "application/json"}}, {headers: {"Content-Type": "text/plain"}}])
+      await attempt(path, {method: "POST", body, ...options}, root + path);
+  for (const path of ["/record", "/page.html"]) await attempt(path, {}, address + path);
+  await attempt("choices", {}, root + "choices");
   await attempt("quiet", {mode: "no-cors"}, address + "/record");
   const source = new EventSource(root + "events");
   found.push(["events", await new Promise((told) => { source.onmessage = () => told("read"); source.onerror = () => told("refused"); })]);

@@ -17,7 +17,7 @@ from tests.support.sites import Guest, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
 
-PATHS = ("", "list", "events", "debates/{id}", "debates/{id}/record")
+PATHS = ("", "list", "events", "choices", "debates/{id}", "debates/{id}/record", "debates/{id}/page.html")
 
 
 @pytest.fixture

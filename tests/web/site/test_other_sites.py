@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from server.models.fakes.scripted import ScriptedModel
+from server.models.providers import keys
 from tests.support.browser import launch_browser
 from tests.support.engines import start_debate
 from tests.support.sites import open_site
@@ -32,3 +33,5 @@ async def test_pages_of_another_site_can_neither_read_nor_press_even_with_the_ad
         assert "Ship it?" not in "".join([await frame.content() for frame in page.frames[1:]])
         snapshot = await guest.manager.load(debate_id)
         assert (snapshot.status, snapshot.debate.version) == ("running", 1)
+        assert [row.stream for row in await guest.manager.store.find()] == [debate_id]
+        assert keys.read_stored() == keys.NO_KEYS

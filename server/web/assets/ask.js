@@ -1,0 +1,204 @@
+// The form for a new debate, for places that can ask models. Nothing is asked before its estimate was shown.
+
+const ask = {
+  isOpen: false,
+  choices: null,
+  format: "",
+  documents: [],
+  forecast: null,  // the estimate of what the form holds now
+  problem: "",
+  keyLine: "",
+  isBusy: false,
+  number: 0,  // of the last change: an estimate of an earlier one is not shown
+  timer: 0,
+};
+
+const ESTIMATE_DELAY = 400;  // milliseconds without a change
+const MOST_CHARACTERS = 2_000_000;  // of a document
+
+async function openAsk() {
+  ask.isOpen = !ask.isOpen;
+  redraw();
+  if (!ask.isOpen) return;
+  await loadChoices();
+  root.querySelector(".ask textarea")?.focus();
+}
+
+async function loadChoices() {
+  try {
+    ask.choices = await app.host.ask.choices();
+    ask.problem = "";
+  } catch (error) {
+    ask.problem = error.message;
+  }
+  redraw();
+}
+
+/** The request that the form holds, as the tool start_debate takes it. */
+function readAsk(form) {
+  const read = (name) => form.elements[name]?.value.trim() ?? "";
+  const list = (text, by) => text.split(by).map((part) => part.trim()).filter(Boolean);
+  const checked = [...form.querySelectorAll("input[name=model]:checked")].map((box) => box.value);
+  const limits = {};
+  for (const name of ["max_cost_usd", "max_calls"]) if (read(name)) limits[name] = Number(read(name));
+  const debaters = list(read("sides"), "\n").map((line, index) => {
+    const [name, ...stance] = line.split(":");
+    const own = index === 0 && form.elements.mine?.checked ? { model: "human" } : {};
+    return { name: name.trim(), stance: stance.join(":").trim(), ...own };
+  });
+  const options = { effort: read("effort"), my_answer: read("my_answer"), limits, tags: list(read("tags"), ",") };
+  return {
+    question: read("question"),
+    format: read("format"),
+    models: [...checked, ...list(read("others"), ",")],
+    documents: ask.documents,
+    debaters,
+    options,
+    run: true,
+  };
+}
+
+function revise(form) {
+  const number = ++ask.number;
+  ask.forecast = null;
+  ask.problem = "";
+  ask.format = form.elements.format?.value ?? "";
+  clearTimeout(ask.timer);
+  ask.timer = setTimeout(() => estimateAsk(form, number), ESTIMATE_DELAY);
+  redraw();
+}
+
+async function estimateAsk(form, number) {
+  const request = readAsk(form);
+  if (!request.question || number !== ask.number) return;
+  try {
+    const found = await app.host.ask.estimate(request);
+    if (number === ask.number) ask.forecast = found;
+  } catch (error) {
+    if (number === ask.number) ask.problem = error.message;
+  }
+  redraw();
+}
+
+async function sendAsk(event) {
+  event.preventDefault();
+  if (ask.isBusy || !ask.forecast) return;
+  ask.isBusy = true;
+  redraw();
+  try {
+    app.open(await app.host.ask.start(readAsk(event.target)));
+  } catch (error) {
+    ask.problem = error.message;
+    ask.isBusy = false;
+    redraw();
+  }
+}
+
+async function takeFiles(files, form) {
+  ask.problem = "";
+  const problems = [];
+  for (const file of files) {
+    const text = await file.text();
+    if (/[\u0000\ufffd]/.test(text)) problems.push(`${plain(file.name)} is not plain text.`);
+    else if (text.length > MOST_CHARACTERS) problems.push(`${plain(file.name)} has more than 2,000,000 characters.`);
+    else if (text.trim()) ask.documents = [...ask.documents, { title: file.name, text }];
+  }
+  revise(form);
+  ask.problem = problems.join(" ");
+  redraw();
+}
+
+function Ask({ app }) {
+  const { choices } = ask;
+  const drop = (event) => {
+    event.preventDefault();
+    takeFiles(event.dataTransfer.files, event.currentTarget);
+  };
+  return html`<section class="card ask" aria-label="A new question">
+    ${!choices && html`<p role="status">${ask.problem || "Looking for models."}</p>`}
+    ${choices && html`<form onSubmit=${sendAsk} onInput=${(event) => revise(event.currentTarget)}
+      onDragOver=${(event) => event.preventDefault()} onDrop=${drop}>
+      <label>Question<textarea name="question" rows="3" required dir="auto"></textarea></label>
+      <${AskModels} choices=${choices} />
+      <div class="fields">
+        <label>Format<select name="format">
+          ${choices.formats.map((row) => html`<option value=${row.name} selected=${row.name === choices.format}>${humanize(row.name)}: ${row.hint}</option>`)}
+        </select></label>
+        <label>Effort<select name="effort">
+          ${choices.efforts.map((name) => html`<option value=${name} selected=${name === choices.effort}>${name}</option>`)}
+        </select></label>
+      </div>
+      ${choices.formats.some((row) => row.name === ask.format && row.has_sides) && html`<${AskSides} />`}
+      <${AskDocuments} />
+      <details><summary>Your own answer, limits, tags</summary>
+        <label>Your own answer, to have it checked<textarea name="my_answer" rows="3" dir="auto"></textarea></label>
+        <div class="fields">
+          <label>At most, in dollars<input name="max_cost_usd" type="number" min="0.000001" step="any" /></label>
+          <label>At most, in calls<input name="max_calls" type="number" min="1" step="1" /></label>
+          <label>Tags, with commas between<input name="tags" /></label>
+        </div>
+      </details>
+      <p class="estimate" role="status">${ask.problem ? html`<span class="failed">${plain(ask.problem)}</span>` : ask.forecast ? plain(ask.forecast.line) : "The estimate appears here. Nothing is asked before you start."}</p>
+      <div class="buttons"><button type="submit" disabled=${ask.isBusy || !ask.forecast}>Start</button></div>
+    </form>`}
+    ${choices?.keys.length > 0 && html`<${AskKeys} keys=${choices.keys} />`}
+  </section>`;
+}
+
+const AskModels = ({ choices }) => html`<fieldset><legend>Models</legend>
+  ${!choices.usual.length && html`<p class="aside">No model is set up yet: store a key below, or choose one.</p>`}
+  <div class="options">${choices.models.map((name) => html`<label key=${name} class="option">
+    <input type="checkbox" name="model" value=${name} defaultChecked=${choices.usual.includes(name)} /> ${name === "human" ? "you (the page asks you)" : plain(name)}
+  </label>`)}</div>
+  <label>Others, with commas between<input name="others" placeholder="provider/model" /></label>
+</fieldset>`;
+
+const AskSides = () => html`<fieldset><legend>Sides</legend>
+  <label>A line each: name, colon, what it defends. Empty: a model names them<textarea name="sides" rows="3" dir="auto"></textarea></label>
+  <label class="option"><input type="checkbox" name="mine" /> I speak for the first of them</label>
+</fieldset>`;
+
+function AskDocuments() {
+  const remove = (index) => (event) => {
+    ask.documents = ask.documents.filter((_, place) => place !== index);
+    revise(event.currentTarget.form);
+  };
+  const pick = (event) => {
+    event.stopPropagation();
+    takeFiles([...event.target.files], event.target.form);
+    event.target.value = "";
+  };
+  return html`<fieldset class="drop"><legend>Documents</legend>
+    <label>Texts that all read: choose files, or drop them here<input type="file" multiple onInput=${pick} /></label>
+    <ul>${ask.documents.map((document, index) => html`<li key=${index + document.title}>
+      <${Words} text=${document.title} /> <small>${count(document.text.length, "character")}</small>
+      <button type="button" onClick=${remove(index)} aria-label=${`Remove ${plain(document.title)}`}>Remove</button>
+    </li>`)}</ul>
+  </fieldset>`;
+}
+
+function AskKeys({ keys }) {
+  const send = async (event) => {
+    event.preventDefault();
+    const form = event.target;
+    try {
+      ask.keyLine = await app.host.ask.storeKey(form.elements.provider.value, form.elements.key.value);
+      form.reset();
+      await loadChoices();
+    } catch (error) {
+      ask.keyLine = error.message;
+    }
+    redraw();
+  };
+  return html`<details open=${!ask.choices.usual.length}><summary>Keys of providers</summary>
+    <form class="fields" onSubmit=${send}>
+      <label>Provider<select name="provider">
+        ${keys.map((row) => html`<option value=${row.provider}>${row.provider}${row.is_set ? " (has a key)" : ""}</option>`)}
+      </select></label>
+      <label>Key<input name="key" type="password" autocomplete="off" required /></label>
+      <button type="submit">Store</button>
+    </form>
+    <p class="aside">It is stored as by counterpoint keys set, on this machine, and is never shown.</p>
+    <p role="status">${plain(ask.keyLine)}</p>
+  </details>`;
+}
