@@ -227,8 +227,9 @@ class Settings(BaseModel):
     metrics_token: str = Field("", repr=False)
     """What may read [`/metrics`](telemetry.md#prometheus) of `serve --http`. Default: programs of this machine, where
     it serves only those."""
-    drain_seconds: float = Field(1.5, ge=0, le=600)
-    """Seconds after SIGTERM in which `serve --http` still serves, while `/readyz` says that it ends. Default: `1.5`."""
+    drain_seconds: float = Field(60, ge=0, le=600)
+    """Seconds after SIGTERM for which `serve --http` waits at most for answers of models that are on their way; it asks
+    for no more. What starts it must not kill it sooner. Default: `60`."""
     owner: str = Field(LOCAL_OWNER, min_length=1, max_length=200)
     """Whose debates the commands of the terminal see and open; see [Owners](owners.md). Default: `local`."""
 

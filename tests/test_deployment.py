@@ -13,7 +13,13 @@ from server.http_server.application import HEALTH_PATH
 from server.http_server.gate import MCP_PATH
 from server.http_server.metrics import METRICS_PATH
 from server.http_server.readiness import PROBE_SECONDS, READY_PATH
-from server.http_server.serving import ANSWER_SECONDS, CLOSE_SECONDS, IDLE_SECONDS, parse_place
+from server.http_server.serving import (
+    ANSWER_SECONDS,
+    CLOSE_SECONDS,
+    IDLE_SECONDS,
+    NOTICE_SECONDS,
+    parse_place,
+)
 from server.settings import PREFIX, Settings
 from tests.support.paths import ROOT
 
@@ -107,14 +113,15 @@ def test_the_proxies_name_the_servers_and_keep_streams_open() -> None:
 
 def test_there_is_time_for_the_drain_and_the_end_of_a_server() -> None:
     [interval] = re.findall(r"check inter (\S+) fall 2 ", HAPROXY)
+    assert 2 * read_seconds(interval) < NOTICE_SECONDS
     for server in SERVERS.values():
         drain = float(server["environment"]["COUNTERPOINT_DRAIN_SECONDS"])
-        assert drain > 2 * read_seconds(interval)
         assert read_seconds(server["stop_grace_period"]) > drain + END_SECONDS
     drain = float(VARIABLES["COUNTERPOINT_DRAIN_SECONDS"])
     probe = CONTAINER["readinessProbe"]
-    assert drain > probe["periodSeconds"] * probe["failureThreshold"] + probe["timeoutSeconds"]
-    assert POD["terminationGracePeriodSeconds"] > drain + END_SECONDS
+    [wait] = re.findall(r"sleep\((\d+)\)", CONTAINER["lifecycle"]["preStop"]["exec"]["command"][-1])
+    assert int(wait) > probe["periodSeconds"] * probe["failureThreshold"] + probe["timeoutSeconds"]
+    assert POD["terminationGracePeriodSeconds"] > int(wait) + drain + END_SECONDS
     [stop] = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)
     assert int(stop) > Settings().drain_seconds + END_SECONDS
 

@@ -339,6 +339,10 @@ class DebateManager:
         """Wait inside for what somebody answers; it is left, without an error, as soon as waits end."""
         return self._driver.await_person()
 
+    async def hand_over(self) -> None:
+        """Before the end of this process: see `DebateDriver.hand_over`."""
+        await self._driver.hand_over()
+
     def end_waits(self) -> None:
         """Have everybody who waits for a debate take what there is, from now on: this process is about to end."""
         self._driver.end_waits()

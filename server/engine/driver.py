@@ -146,6 +146,20 @@ class DebateDriver:
         for scope in self._questions:
             scope.cancel()
 
+    async def hand_over(self) -> None:
+        """Ask models nothing more, record the answers that are on their way, and leave all debates to other processes.
+
+        Those who wait for one follow it there. Returns when this process runs none.
+        """
+        self.runner.is_draining = True
+        self.runner.model_caller.models.stop_asking()
+        self.notify_all()  # who waits for a turn waits no more
+        for run in self.runs.values():
+            if run.lease_scope and not run.is_asking:
+                run.lease_scope.cancel()
+        while held := [run for run in self.runs.values() if run.lease_scope]:
+            await held[0].changed.wait()
+
     @contextmanager
     def await_person(self) -> Iterator[None]:
         """Wait inside for what somebody answers; it is left, without an error, as soon as waits end."""
@@ -229,20 +243,27 @@ class DebateDriver:
                 await self.mirrors.hold(run)
         finally:
             run.lease_scope = None
+            if self.runner.is_draining:
+                with anyio.move_on_after(2, shield=True):
+                    await self.leases.release(debate_id)
+                run.notify()
 
     async def acquire(self, run: Run) -> bool:
         """Whether this process has the lease of a debate now, after waiting until its owner may have another one run.
 
-        A mirror needs no turn of its own. Only the first in line looks whether it may run, so this process never
-        lets too many run. Two processes that look at the same moment may each let one begin.
+        A process that is about to end takes none. A mirror needs no turn of its own. Only the first in line looks
+        whether it may run, so this process never lets too many run. Two processes that look at the same moment may
+        each let one begin.
         """
         owner, debate_id, limit = run.snapshot.owner, run.snapshot.id, self.owner_running
+        if self.runner.is_draining:
+            return False
         if not limit or run.snapshot.debate.setup.mirror_of:
             return await self.leases.acquire(debate_id)
         queue = self.queues[owner]
         queue.append(run)
         try:
-            while not run.is_finished:
+            while not (run.is_finished or self.runner.is_draining):
                 # Taken before the look: what changes during it must not be waited for.
                 change = run.changed
                 if queue[0] is run:

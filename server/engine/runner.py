@@ -75,6 +75,7 @@ class Run:
     client: ClientModel | None = None  # the model of a client that waits for the debate, or has done so
     reuse: AnswerReuse | None = None  # of answers, where that is asked for
     wake: Callable[[], None] = do_nothing  # have it look for what can be asked now
+    is_asking: bool = False  # whether answers are on their way to it, or are being recorded
 
     def update(self, snapshot: DebateSnapshot) -> None:
         """Take a newer state; older ones may arrive late and are dropped."""
@@ -120,6 +121,7 @@ class Runner:
     text_listeners: Sequence[OnDebateText] = ()
     before_steps: Sequence[BeforeStep] = ()
     retry_delays: Sequence[float] = RETRY_DELAYS
+    is_draining: bool = False  # whether models are asked nothing more: others go on with what runs here
 
     async def run(self, run: Run) -> None:
         """Run a debate as far as requested, or until it pauses or waits for its caller.
@@ -195,10 +197,11 @@ class Runner:
                     snapshot, step = run.snapshot, self.find_calls(run)
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
                     is_held = in_flight and snapshot.debate.is_concluding
-                    if isinstance(step, Ask) and snapshot.is_own and not is_held:
+                    if isinstance(step, Ask) and snapshot.is_own and not (is_held or self.is_draining):
                         for call, amount in await self.reserve_calls(snapshot, step, in_flight):
                             in_flight[call.slot_key] = amount
                             calls.start_soon(make_call, snapshot, call, amount.requests, step.deadline)
+                    run.is_asking = bool(in_flight)
                     if not in_flight:
                         break
                     has_called = True
@@ -210,7 +213,9 @@ class Runner:
         except ExceptionGroup as group:  # the first error stops the others
             raise group.exceptions[0] from None
         finally:
-            run.wake = do_nothing
+            run.wake, run.is_asking = do_nothing, False
+        if self.is_draining:
+            raise LeaseLostError
         return has_called
 
     def find_calls(self, run: Run) -> Step:

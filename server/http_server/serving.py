@@ -1,9 +1,10 @@
 """A process that serves MCP over HTTP until it is told to end, and ends without breaking off what it answers.
 
-SIGTERM, SIGHUP: `/readyz` says 503 for `drain_seconds`, in which a proxy finds out and everything is served as before.
+SIGTERM, SIGHUP: `/readyz` says 503, and models are asked nothing more. The answers that are on their way are recorded,
+and each debate is left to another process, or to the next one; who waits for one follows it there. That takes
+NOTICE_SECONDS at least, in which a proxy finds out, and `drain_seconds` at most; everything else is served as before.
 Then calls that wait for debates are answered with what there is, and streams of news end: their clients connect
-elsewhere. Debates that run here go on in another process, or in the next one. SIGINT, or a second signal, skips the
-draining.
+elsewhere. SIGINT, or a second signal, skips the draining.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ from server.web.connections import MAX_AT_ONCE, BoundedProtocol, compute_connect
 from storage.addresses import is_address
 
 IDLE_SECONDS = 75  # until a connection on which nothing is asked is closed: longer than proxies keep theirs
+NOTICE_SECONDS = 1.5  # until a proxy asks this server no more
 ANSWER_SECONDS = 2  # for the last answers, once no more are begun
 CLOSE_SECONDS = 3.0  # from the end of draining to the end of the process, whatever holds it up
 MAX_PORT = 65_535
@@ -125,8 +127,17 @@ class HttpServer(uvicorn.Server):
         """Wait for a signal, and end the server when those who send requests had time to find out."""
         await self._told.wait()
         with anyio.move_on_after(self.drain_seconds):
-            await self._hurried.wait()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._hand_over)
+                await self._hurried.wait()
+                tasks.cancel_scope.cancel()
         self.should_exit = True
+
+    async def _hand_over(self) -> None:
+        notice_ends_at = anyio.current_time() + NOTICE_SECONDS
+        await self.service.manager.hand_over()
+        await anyio.sleep_until(notice_ends_at)
+        self._hurried.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.service.close_streams()  # nobody opens another: the next step closes the listening socket

@@ -29,7 +29,7 @@ NO_CLIENT = (
 
 
 class WithdrawnError(Exception):
-    """The client has left before its model was asked. The answer is still needed."""
+    """A model was not asked, as its client has left or this process ends. The answer is still needed."""
 
 
 class ClientModel(Model, Protocol):

@@ -131,6 +131,10 @@ class ModelRegistry:
         """Use this part of the providers' limits from now on; other processes use the rest."""
         self._guard.set_share(share)
 
+    def stop_asking(self) -> None:
+        """Withdraw what waits for a place: this process is about to end."""
+        self._guard.is_draining = True
+
     def count_waiting(self) -> Mapping[str, int]:
         """By owner: requests to providers that wait for a place."""
         return self._guard.count_waiting()

@@ -28,6 +28,7 @@ import anyio
 
 from server.debate.facts.text import format_duration
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
+from server.models.client import WithdrawnError
 from server.models.concurrency import WHOLE, ConcurrencyLimit, Share
 from server.models.embeddings import Embedder, Embeddings
 
@@ -75,6 +76,7 @@ class Guard:
     now: Clock = time.monotonic
     sleep: Sleep = anyio.sleep
     share: Share = WHOLE
+    is_draining: bool = False  # whether what waits for a place is withdrawn: this process is about to end
     _limits: dict[str, ConcurrencyLimit] = field(default_factory=dict)
     _cooldowns: dict[str, Cooldown] = field(default_factory=dict)
 
@@ -148,7 +150,7 @@ class Guarded:
             await guard.sleep(pause)
 
     async def _send(self, send: Callable[[], Awaitable[A]], place: "_Place") -> A:
-        """Send once both limits have a place. Raises ModelError, also if no place becomes free in time."""
+        """Send once both limits have a place. Raises WithdrawnError, and ModelError where no place becomes free."""
         guard, limit = self.guard, self.guard.limit(self.provider)
         places = f"requests to {self.provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
         async with self._acquire(limit, places, place) as generation:
@@ -158,6 +160,8 @@ class Guarded:
             places = "requests of this server (COUNTERPOINT_CONCURRENCY)"
             async with self._acquire(guard.limit(""), places, replace(place, was_refused=False)):
                 await self._wait_for_cooldown(place.deadline)
+                if guard.is_draining and place.group:  # a turn of a debate, which another process asks for
+                    raise WithdrawnError
                 try:
                     with self._breaker.watch_request(place.timeout, place.group):
                         answer = await send()

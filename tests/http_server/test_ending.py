@@ -1,5 +1,6 @@
 """The end of a server: it drains, breaks off no answer, and its debates go on in the next process."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -107,6 +108,78 @@ async def test_a_hangup_ends_a_server_as_its_termination_does(start: Any) -> Non
 
     assert code == 128 + signal.SIGHUP
     assert "Traceback" not in log
+
+
+def list_answers(database: Path) -> list[tuple[str, ...]]:
+    """(debate, kind, seat, round and more) of the answers that are recorded."""
+    with closing(sqlite3.connect(database)) as other:
+        rows = other.execute("select stream, entry from journal order by position").fetchall()
+    facts = [(stream, json.loads(entry)["body"]) for stream, entry in rows]
+    keys = ("kind", "seat", "round", "slot_index", "seen")
+    return [(stream, *(str(fact.get(key)) for key in keys)) for stream, fact in facts if "usage" in fact]
+
+
+async def begin_debate(served: Any, database: Path) -> str:
+    """One whose first models are being asked."""
+    async with Client(served.address) as client:
+        debate_id = str((await run_debate(client, wait_seconds=0))["debate_id"])
+    await wait_until(lambda: has_reservation(database))
+    return debate_id
+
+
+async def conclude(start: Any, debate_id: str) -> None:
+    async with Client(start(COUNTERPOINT_MODELS="scripted?delay=0").address) as client:
+        with anyio.fail_after(PATIENCE):
+            while (await call(client, "get_verdict", debate_id=debate_id))["status"] != "concluded":
+                pass
+
+
+async def test_a_server_waits_for_the_answers_on_their_way_and_ends_when_they_are_recorded(
+    start: Any, tmp_path: Path
+) -> None:
+    served = start(COUNTERPOINT_MODELS="scripted?delay=1", COUNTERPOINT_DAILY_CALLS="1000")
+    debate_id = await begin_debate(served, tmp_path / "a.db")
+    served.tell()
+    await wait_for_status(served.root, 503)
+    async with Client(served.address) as client:  # one that keeps calling
+        other = (await run_debate(client, question="Or not?", wait_seconds=0))["debate_id"]
+        assert (await call(client, "get_verdict", debate_id=debate_id, wait_seconds=0))["status"] == "running"
+    code, log = await anyio.to_thread.run_sync(served.end)
+
+    assert code == 128 + signal.SIGTERM
+    assert "Traceback" not in log
+    answers = list_answers(tmp_path / "a.db")
+    assert len(answers) == len({*answers}) >= 2
+    assert {stream for stream, *_ in answers} == {debate_id}
+    await conclude(start, debate_id)
+    await conclude(start, other)
+
+
+@pytest.mark.parametrize("end_by", ["its time", "a second signal", "a kill"])
+async def test_a_server_whose_models_take_longer_than_the_drain_ends_and_its_debate_goes_on(
+    start: Any, tmp_path: Path, end_by: str
+) -> None:
+    seconds = "0.5" if end_by == "its time" else "60"
+    options = {"COUNTERPOINT_DRAIN_SECONDS": seconds, "COUNTERPOINT_DAILY_CALLS": "1000"}
+    served = start(COUNTERPOINT_MODELS="scripted?delay=7", **options)
+    await begin_debate(served, tmp_path / "a.db")
+    served.tell()
+    if end_by != "its time":
+        await wait_for_status(served.root, 503)
+        served.tell(signal.SIGTERM if end_by == "a second signal" else signal.SIGKILL)
+    code, log = await anyio.to_thread.run_sync(served.end)
+
+    assert code == (-signal.SIGKILL if end_by == "a kill" else 128 + signal.SIGTERM)
+    assert "Traceback" not in log
+    assert list_answers(tmp_path / "a.db") == []
+    start()
+    await wait_until(lambda: bool(list_answers(tmp_path / "a.db")))
+
+
+def has_reservation(database: Path) -> bool:
+    """Whether requests are on their way."""
+    with closing(sqlite3.connect(database)) as other:
+        return bool(other.execute("select 1 from lease where requests > 0").fetchone())
 
 
 async def test_calls_that_wait_return_with_what_there_is_when_the_server_ends(

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 import anyio
 import pytest
 
 from server.models import resilience
+from server.models.client import WithdrawnError
 from server.models.fakes.scripted import ScriptedModel
 from server.models.providers.litellm import LitellmModel
 from server.models.registry import ModelRegistry
@@ -317,3 +319,25 @@ class TestProviders:
 
 def asked(stub: Stub) -> Counter[str]:
     return Counter(chat.body["model"] for chat in stub.chat_requests)
+
+
+async def test_what_waits_when_its_process_is_about_to_end_is_not_asked() -> None:
+    guard, held = resilience.Guard(concurrency=1), guarded.HeldScript()
+    model, withdrawn = guarded.build_model(guard, held.answer), list[str]()
+
+    async def ask(seat: str) -> None:
+        try:
+            await model.reply(replace(build_argument_request(), seat=seat, group="a debate", owner="ann"))
+        except WithdrawnError:
+            withdrawn.append(seat)
+
+    async with guarded.open_tasks() as tasks:
+        for seat in ("first", "second", "third"):
+            tasks.start_soon(ask, seat)
+            await guarded.let_tasks_run()
+        assert guard.count_waiting() == {"ann": 2}
+        guard.is_draining = True
+        held.release.set()
+
+    assert held.requested_seats == ["first"]
+    assert withdrawn == ["second", "third"]
