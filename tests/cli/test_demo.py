@@ -1,17 +1,22 @@
 """`counterpoint demo`: the recorded debate, as it is replayed and as a page. CI runs all of it."""
 
 import io
+import os
 import re
+import sys
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from ruamel.yaml import YAML
 
-from server.cli.debates.demo import read_recording, replay, show_recording
+from server.cli.debates.demo import read_recording, replay, show_recording, wait_or_key
 from server.cli.live.display import LiveDisplay
+from server.cli.live.keyboard import Keyboard
 from server.cli.terminal import Terminal
 from server.debate.facts.advice import Advised, Reported, Reviewed
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("M8", "N19")
@@ -75,6 +80,23 @@ def test_the_replay_says_that_it_is_one_and_ends_with_the_path_of_its_page(
     assert "<!doctype html>" in page.read_text(encoding="utf-8").lower()[:200]
     assert read_recording().snapshot.id in page.read_text(encoding="utf-8")
     assert "There is no database" in cli("list").stderr  # and none was made
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_a_key_ends_all_waiting_of_a_replay() -> None:
+    terminal, descriptor = os.openpty()
+    keys: list[bool] = []
+    with Keyboard(descriptor) as keyboard:
+        wait_or_key(keyboard, keys, 0)
+        assert not keys
+        os.write(terminal, b" ")
+        started_at = monotonic()
+        for _ in range(2):
+            wait_or_key(keyboard, keys, PATIENCE)
+        assert monotonic() - started_at < PATIENCE
+
+    os.close(terminal)
+    os.close(descriptor)
 
 
 @pytest.mark.full

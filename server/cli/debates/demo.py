@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from importlib.util import find_spec
@@ -30,6 +31,7 @@ from storage.streams import Entry
 
 if TYPE_CHECKING:
     from server.cli.live.display import LiveDisplay
+    from server.cli.live.keyboard import Keyboard
 
 RECORDING = Path(__file__).with_name("demo.json.gz")
 """An exported debate, made by `packaging/record_demo.py`."""
@@ -43,10 +45,9 @@ LOCAL_DEBATE = {
     "run": True,
 }
 MISSING_RUNTIME = f"The embedded model's runtime is not installed: {local.INSTALL_COMMAND}"
-NEXT_STEPS = """
-Next: counterpoint keys set anthropic      a key, or better two, of different providers; or: counterpoint doctor
-      counterpoint debate "YOUR QUESTION"
-"""
+NEXT_STEP = (
+    "\nNext: counterpoint keys set anthropic   (or openai, gemini …). Without a key: counterpoint doctor"
+)
 
 MAX_REPLAY_SECONDS = 30.0
 MAX_PIPED_REPLAY_SECONDS = 2.0  # where stdout is no terminal
@@ -88,9 +89,9 @@ def demo(settings: Settings, *, only_local: bool, no_open: bool) -> None:
         click.echo()
         page = Path(settings.database).with_name("demo.html")
         show_recording(read_recording(), page)
-        click.echo(NEXT_STEPS)
         if not no_open and sys.stdout.isatty():
             open_browser(page.as_uri())
+        click.echo(NEXT_STEP)
 
 
 def run_local_debate(settings: Settings) -> None:
@@ -128,21 +129,25 @@ def read_recording() -> Recording:
 def show_recording(recording: Recording, page: Path) -> None:
     """Replay it, print its verdict, and write its page."""
     from server.cli.live.display import LiveDisplay  # noqa: PLC0415  (imports rich)
+    from server.cli.live.keyboard import Keyboard  # noqa: PLC0415
     from server.cli.live.result import print_verdict  # noqa: PLC0415
     from server.web.page import build_page  # noqa: PLC0415  (other commands need none of it)
     from server.web.record import build_data, build_debate  # noqa: PLC0415
 
     display = LiveDisplay.for_streams(show_turns=True, show_bar=True)
+    keyboard = Keyboard.find() if display.out.is_terminal else None
     limit = MAX_REPLAY_SECONDS if display.out.is_terminal else MAX_PIPED_REPLAY_SECONDS
     length = recording.times[-1]
     pace = f"{limit:.0f} s in place of {length:.0f}" if length > limit else f"its own time, {length:.0f} s"
     display.out.print_wrapped(
         f"== Recorded: what an answer looks like. Counterpoint held this debate on {recording.date}; its answers and "
-        f"reviews were written beforehand, no model was asked. It is replayed in {pace}. =="
+        f"reviews were written beforehand, no model was asked. It is replayed in {pace}"
+        f"{'; a key shows it at once' if keyboard else ''}. =="
     )
     display.out.print_line()
     try:
-        replay(recording, display, limit, time.sleep)
+        with keyboard or nullcontext():
+            replay(recording, display, limit, partial(wait_or_key, keyboard, []) if keyboard else time.sleep)
     finally:
         display.close()
     display.out.print_line()
@@ -156,6 +161,12 @@ def show_recording(recording: Recording, page: Path) -> None:
         display.out.print_line(f"\nThe page of this debate cannot be written: {page}: {error.strerror}")
         return
     display.out.print_line(f"\nThis debate as a page, for your browser:\n{page}")
+
+
+def wait_or_key(keyboard: "Keyboard", keys: list[bool], seconds: float) -> None:
+    """Wait this long, unless a key was pressed, now or at an earlier call. `keys` remembers it."""
+    if not keys and keyboard.wait(seconds):
+        keys.append(True)
 
 
 def replay(

@@ -6,6 +6,7 @@ The terminal marks pastes. Timing could not tell them apart: keys pressed while 
 import codecs
 import os
 import re
+import select
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -128,6 +129,13 @@ class Keyboard:
                     yield key
             elif not self.is_open:
                 return
+
+    def wait(self, seconds: float) -> bool:
+        """Whether a key is pressed within this time."""
+        ready, _, _ = select.select([self.descriptor], [], [], seconds)
+        with suppress(OSError):  # it is gone
+            return bool(ready and os.read(self.descriptor, 4096))
+        return False
 
     @property
     def is_open(self) -> bool:
