@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.requirement("M6"), pytest.mark.full]
 EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"counterpoint_client"}
 
 PRINTED: dict[str, list[str]] = {
-    "second_opinion": ["**Leaning**: ", "**Because**: ", "**Cost**: 5 calls, "],
+    "second_opinion": ["**Leaning**: ", "**How sure**: ", "**Cost**: 5 calls, "],
     "step_by_step": [
         "argumentation: 3 turns",
         "### Note to everybody\n\n> Assume a team of two people.",
@@ -48,7 +48,7 @@ PRINTED: dict[str, list[str]] = {
     ],
     "effort": [
         "Estimate: 2 calls, 6 to 40 s, ",
-        "Other efforts: standard 3 to 5 calls, ",
+        "Other efforts: standard 5 to 8 calls, ",
         "Effort quick: 1 answer, 1 review. 2 calls, ",
         "Effort standard: 2 answers, 2 reviews, an exchange where they differ, a report. 5 calls, ",
         "Effort assured: 2 answers, 4 reviews, an exchange where they differ, a report, a check. 8 calls, ",

@@ -76,11 +76,18 @@ class QuestionGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in self.commands and is_question(name):
+        if name == "help":  # as with git: `counterpoint help debate`
+            args = [*(word for word in args[1:2] if word in self.commands), "--help"]
+            if args == ["--help"]:
+                click.echo(ctx.get_help())
+                ctx.exit()
+        elif name not in self.commands and is_question(name):
             args = ["debate", *args]
         elif name not in self.commands and not name.startswith("-"):
             near = get_close_matches(name, self.commands, 1)
-            hint = f" Did you mean {near[0]}?" if near else " A question stands between quotation marks."
+            hint = (
+                f" Did you mean {near[0]}?" if near else f' To ask it as a question: counterpoint "{name} …?"'
+            )
             ctx.fail(f"No such command: {name}.{hint}")
         return super().resolve_command(ctx, args)
 

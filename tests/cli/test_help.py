@@ -34,8 +34,15 @@ def test_a_question_in_place_of_a_command_is_debated(cli: Cli) -> None:
     assert "Begin small with it: Rust?" in cli("Rust?", "--model", "scripted", "--quiet").stdout
 
 
+def test_the_word_help_is_the_option(cli: Cli) -> None:
+    assert cli("help").stdout == cli("--help").stdout
+    assert cli("help", "show").stdout == cli("show", "--help").stdout
+    assert cli("help", "nonsense").stdout == cli("--help").stdout
+
+
 @pytest.mark.parametrize(
-    ("typed", "hint"), [("lst", "Did you mean list?"), ("tabs", "A question stands between quotation marks.")]
+    ("typed", "hint"),
+    [("lst", "Did you mean list?"), ("tabs", 'To ask it as a question: counterpoint "tabs …?"')],
 )
 def test_a_word_that_is_no_command_is_refused_with_what_was_meant(cli: Cli, typed: str, hint: str) -> None:
     refused = cli(typed)

@@ -65,7 +65,8 @@ def test_every_flag_reaches_the_debate(
 @pytest.mark.both_databases
 def test_tags_come_and_go_at_any_time(cli: Cli, paused_id: str) -> None:
     assert (
-        "It is found under billing, very urgent" in cli("tag", paused_id[:5], "billing", "very urgent").stdout
+        "Searches find it by billing, very urgent"
+        in cli("tag", paused_id[:5], "billing", "very urgent").stdout
     )
     assert read_state(cli, paused_id)["tags"] == ["billing", "very urgent"]
     assert cli("debate", "--continue", paused_id).exit_code == 0

@@ -156,7 +156,7 @@ def fork(settings: Settings, /, debate_id: str, at_round: int, **arguments: Any)
     """Take over the first rounds of a debate, with changes.
 
     Everything that no option changes stays. `counterpoint compare` puts the two side by side. With candidates
-    or a topic the models of debaters and judges are chosen anew.
+    or a topic the models of debaters and judges are chosen again.
 
     Example: counterpoint fork k3x9w2m4p7qr --at-round 1 --judge-model openai/gpt-5.6-terra
     """

@@ -41,7 +41,11 @@ REDRAW_INTERVAL = 0.2  # seconds
 @click.option("--rounds", type=click.IntRange(0, 20), default=0, help="Rounds of talk.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many questions.")
 @click.option(
-    "--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Another: anew."
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="Another number asks everything again.",
 )
 @session.cache_option
 @click.option("--max-calls", type=click.IntRange(1), help="Requests to models in all, earlier runs included.")

@@ -163,12 +163,12 @@ def evaluate(settings: Settings, file: BinaryIO, weights: str, as_json: bool) ->
 @click.option("--why", "reason", default="", metavar="TEXT", help="How it is known.")
 @click.pass_obj
 def settle(settings: Settings, debate_id: str, truth: str, reason: str) -> None:
-    """Record what turned out right in an ended debate. Repeat it to correct it.
+    """Say what turned out right after a debate has ended. Run it again to correct it.
 
-    `right` and `wrong` are about what it found; an ADVISOR is right by the answer that it gave by itself.
-    "the advice of Advisor 1" is what it advised instead of any of the answers.
+    `right` or `wrong`: the answer that came out. ADVISOR ("Advisor 1"): the answer that this model gave on its own.
+    STANCE or DEBATER: that side. `none`: no side.
 
-    Example: counterpoint ledger settle k3x9w2m4p7qr "keep Python" --why "The rewrite was abandoned."
+    Example: counterpoint ledger settle k3x9w2m4p7qr right --why "We did it, and it worked."
     """
     request = InterventionRequest(to=truth, reason=reason)
 

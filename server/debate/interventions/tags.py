@@ -44,7 +44,7 @@ class Tag(TagAction[Tagged]):
         require(count <= MOST_TAGS, f"A debate has {MOST_TAGS} tags at most, and these would make {count}.")
         if not new_tags:
             return [], "It has these tags already."
-        return [Tagged(tags=new_tags)], f"It is found under {', '.join(new_tags)} from now on."
+        return [Tagged(tags=new_tags)], f"Searches find it by {', '.join(new_tags)} now."
 
 
 class Untag(TagAction[Untagged]):

@@ -82,7 +82,8 @@ def render_transcript(
     if has_result(debate):
         parts.append("\n" + render_verdict(debate, debate_id))
     elif status_reason(debate):
-        parts.append(f"\n*{status(debate)}: {format_item(status_reason(debate))}*")
+        reason = status_reason(debate)
+        parts.append(f"\n*{status(debate)}: {format_item(END_REASONS.get(reason, reason))}*")
     return "\n".join(parts) + "\n"
 
 

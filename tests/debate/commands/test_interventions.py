@@ -293,7 +293,7 @@ class TestTags:
     def test_they_hold_until_they_are_taken_away(self) -> None:
         at = simulate(build_setup(options={"tags": ["first"]}))
         assert at.intervene("tag", text="billing, first, urgent") == (
-            "It is found under billing, urgent from now on."
+            "Searches find it by billing, urgent now."
         )
         held = [at.debate.tags]
         assert at.intervene("untag", text="first\nurgent") == "It no longer has first, urgent."

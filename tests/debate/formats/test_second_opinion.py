@@ -552,6 +552,16 @@ def test_other_efforts_are_estimated_with_their_own_rounds_of_talk() -> None:
     assert "standard 5 to 6 calls" in others(effort="assured", max_rounds=0)
 
 
+def test_other_efforts_of_one_family_are_estimated_with_the_seats_that_they_would_have() -> None:
+    def others(**fields: Any) -> str:
+        return estimate_line(Debate(open_advice(MODELS[:1], **fields))).partition("Other efforts: ")[2]
+
+    assert "quick 2 calls" in others()
+    assert "standard 5 to 8 calls" in others(effort="quick")
+    named = {"debaters": [{"name": "Ada", "role": "engineer"}, {"name": "Ben", "role": "lawyer"}]}
+    assert "quick 3 calls" in others(**named)
+
+
 def test_it_says_at_the_end_whose_review_is_missing_and_why_and_not_what_came_at_the_second_try() -> None:
     lost = play_advice(failed={"review.2"})
     [told] = build_verdict(lost.debate).answer.keep_in_mind

@@ -1,6 +1,6 @@
 """The set-up of the answer format: its advisors, who reviews and writes, and the options that it refuses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from server.debate.answer.debates import list_reviewers
 from server.debate.commands.requests import (
@@ -64,12 +64,17 @@ def drop_defaults(options: OptionsInput) -> OptionsInput:
 
 
 def build_advisors(request: DebateRequest, models: Sequence[str], level: EffortLevel) -> tuple[Debater, ...]:
-    """The advisors that a request names, or one for each family of the models: at least two, at most three.
+    """The advisors that a request names, or those that its models make."""
+    if request.debaters:
+        return build_named_advisors(request.debaters, models)
+    return choose_advisors(models, level)
+
+
+def choose_advisors(models: Iterable[str], level: EffortLevel) -> tuple[Debater, ...]:
+    """One for each family of the models: at least two, at most three.
 
     A single family gets two seats, or one with little effort. The embedded model is asked once: it only answers.
     """
-    if request.debaters:
-        return build_named_advisors(request.debaters, models)
     by_family: dict[str, list[str]] = {}
     for model in models:
         by_family.setdefault(family(model), []).append(model)

@@ -16,7 +16,7 @@ from typing import Any
 
 from server.debate.answer.debates import count_readings, list_reviewers
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.advisors import EXCHANGES, add_answering
+from server.debate.commands.setup.advisors import EXCHANGES, add_answering, choose_advisors
 from server.debate.commands.setup.ballots import asks_for_ballots
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.judges import rank_judges
@@ -92,6 +92,9 @@ def apply_effort(setup: Opened, level: EffortLevel) -> Opened:
     if setup.answering:
         usual = setup.max_rounds == EXCHANGES[effort.level]
         setup_at_level = setup.model_copy(update={"max_rounds": EXCHANGES[level]}) if usual else setup
+        models = [price.model for price in effort.models]
+        if setup.debaters == choose_advisors(models, effort.level):  # not named
+            setup_at_level = setup_at_level.model_copy(update={"debaters": choose_advisors(models, level)})
         return add_answering(setup_at_level, row, setup.answering.mine, level)
     changes: dict[str, Any] = {"effort": effort.model_copy(update={"level": level})}
     ballots, debating = setup.ballots, [debater.model for debater in setup.debaters]
