@@ -19,6 +19,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 ROOT = Path(__file__).parent.parent
 MANIFEST = ROOT / "packaging" / "manifest.json"
 REGISTRY_ENTRY = ROOT / "server.json"
+ICON = ROOT / "packaging" / "icon.png"
 BUNDLED = (
     "pyproject.toml",
     "README.md",
@@ -55,8 +56,16 @@ def main() -> None:
 
 def read_version() -> str:
     """The one that `pyproject.toml` says. `tests/test_packaging.py` holds the others to it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return str(project["version"])
+    return str(read_project()["version"])
+
+
+def read_repository() -> str:
+    return str(read_project()["urls"]["Repository"])
+
+
+def read_project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project
 
 
 def build_distributions(folder: Path, version: str) -> Path:
@@ -72,7 +81,9 @@ def build_bundle(sdist: Path, path: Path) -> Path:
     """A zip file of the manifest and the sources, which the host has uv install."""
     with tarfile.open(sdist) as sources, ZipFile(path, "w", ZIP_DEFLATED) as bundle:
         files = {member.name.partition("/")[2]: member for member in sources.getmembers() if member.isfile()}
-        bundle.writestr(ZipInfo("manifest.json", EPOCH), MANIFEST.read_bytes(), ZIP_DEFLATED)
+        manifest = json.dumps(build_manifest(), indent=2, ensure_ascii=False)
+        bundle.writestr(ZipInfo("manifest.json", EPOCH), manifest, ZIP_DEFLATED)
+        bundle.writestr(ZipInfo(ICON.name, EPOCH), ICON.read_bytes(), ZIP_DEFLATED)
         for name in sorted(files):
             content = sources.extractfile(files[name])
             if name.startswith(BUNDLED) and content:
@@ -80,9 +91,29 @@ def build_bundle(sdist: Path, path: Path) -> Path:
     return path
 
 
+def build_manifest() -> dict[str, Any]:
+    """`manifest.json` of the bundle, with its icon and the addresses of the repository."""
+    manifest: dict[str, Any] = json.loads(MANIFEST.read_text(encoding="utf-8"))
+    repository = read_repository()
+    return manifest | {
+        "icon": ICON.name,
+        "repository": {"type": "git", "url": f"{repository}.git"},
+        "homepage": repository,
+        "documentation": f"{repository}/blob/HEAD/docs/start.md",
+        "support": f"{repository}/issues",
+    }
+
+
 def write_registry_entry(path: Path, bundle: Path, download_url: str) -> Path:
-    """`server.json`, with the bundle among its packages if it has an address."""
+    """`server.json`, with the addresses of the repository, and the bundle among its packages if it has an address."""
     entry: dict[str, Any] = json.loads(REGISTRY_ENTRY.read_text(encoding="utf-8"))
+    repository = read_repository()
+    icon = f"{repository}/raw/HEAD/{ICON.relative_to(ROOT).as_posix()}"
+    entry |= {
+        "repository": {"url": repository, "source": "github"},
+        "websiteUrl": repository,
+        "icons": [{"src": icon, "mimeType": "image/png", "sizes": ["512x512"]}],
+    }
     if download_url:
         package = {
             "registryType": "mcpb",

@@ -222,7 +222,7 @@ def parse_public_key(text: str) -> bytes:
     key = decode_key(text, "PUBLIC", PUBLIC_PREFIX)
     if key is None:
         shapes = "PEM, or 32 bytes in base64 or hexadecimal: `counterpoint receipt --public-key` prints one"
-        raise InvalidKeyError(f"This is no Ed25519 public key. It has to be {shapes}.")
+        raise InvalidKeyError(f"This is not an Ed25519 public key. It has to be {shapes}.")
     return key
 
 
@@ -293,7 +293,8 @@ def open_envelope(envelope: Any) -> OpenedEnvelope:
             "sig",
         }
         require(
-            is_whole and envelope["payloadType"] == PAYLOAD_TYPE, "The receipt is no envelope as it is made."
+            is_whole and envelope["payloadType"] == PAYLOAD_TYPE,
+            "The receipt is not in the form in which receipts are made.",
         )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise InvalidRequestError("The receipt cannot be read: it is damaged, or of another kind.") from None

@@ -131,12 +131,16 @@ def test_the_image_runs_as_nobody_in_particular_and_keeps_its_data_in_a_volume()
 def test_the_bundle_holds_the_sources_that_uv_installs_and_nothing_of_this_machine(built: Path) -> None:
     with ZipFile(find_one(built, "*.mcpb")) as bundle:
         names = bundle.namelist()
-        assert json.loads(bundle.read("manifest.json")) == MANIFEST
+        manifest = json.loads(bundle.read("manifest.json"))
+        assert {key: manifest[key] for key in MANIFEST} == MANIFEST
+        assert manifest["homepage"] == PROJECT["urls"]["Repository"]
+        assert bundle.read(manifest["icon"]).startswith(b"\x89PNG")
         text = b"".join(bundle.read(name) for name in names)
 
     tops = {name.split("/")[0] for name in names}
     assert tops == {
         "manifest.json",
+        "icon.png",
         "pyproject.toml",
         "README.md",
         "LICENSE",
@@ -161,7 +165,12 @@ def test_the_same_sources_are_the_same_bundle_and_the_registry_has_its_hash(
     assert find_one(tmp_path, "*.mcpb").read_bytes() == bundle.read_bytes()
     assert entry["packages"][1]["identifier"] == f"https://downloads.invalid/v1/{bundle.name}"
     assert entry["packages"][1]["fileSha256"] == hashlib.sha256(bundle.read_bytes()).hexdigest()
-    assert json.loads((tmp_path / "server.json").read_text(encoding="utf-8")) == ENTRY
+    without = json.loads((tmp_path / "server.json").read_text(encoding="utf-8"))
+    assert {key: without[key] for key in ENTRY} == ENTRY
+    repository = PROJECT["urls"]["Repository"]
+    assert without["repository"] == {"url": repository, "source": "github"}
+    [icon] = without["icons"]
+    assert (ROOT / icon["src"].removeprefix(f"{repository}/raw/HEAD/")).is_file()
 
 
 @pytest.mark.full

@@ -26,7 +26,7 @@ def read_entry(text: str, syntax: Syntax, path: Sequence[str]) -> dict[str, Any]
     """
     at: Any = parse(text, syntax)
     if not isinstance(at, dict):
-        raise ValueError("it is no object")  # noqa: TRY004  (of the text)
+        raise ValueError("it is not an object")  # noqa: TRY004  (of the text)
     for depth, key in enumerate(path):
         if at is None:  # an empty key in YAML
             return None
@@ -56,7 +56,7 @@ def find_server(servers: Sequence[Any], name: str) -> dict[str, Any]:
 def check_file(path: Path) -> None:
     """Raises ValueError for anything but a file of normal size. A pipe, for example, would be read for ever."""
     if not path.is_file():
-        raise ValueError("it is a link to nothing" if path.is_symlink() else "it is no file")
+        raise ValueError("it is a link to nothing" if path.is_symlink() else "it is not a file")
     if path.stat().st_size > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES >> 20} MB")
 

@@ -206,7 +206,7 @@ def validate_export(data: Any) -> ImportedDebate:
     kind = data.get("counterpoint") if isinstance(data, dict) else None
     if not isinstance(kind, str) or not kind.startswith("debate/"):
         raise InvalidRequestError(
-            "This is no exported debate. `counterpoint export ID --as json` writes one."
+            "This is not an exported debate. `counterpoint export ID --as json` writes one."
         )
     if kind != FILE_FORMAT:
         kind = collapse_whitespace(kind)[:40]

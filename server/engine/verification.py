@@ -112,7 +112,7 @@ def find_kept_head(kept_receipt: Any) -> tuple[str, int, str]:
         receipt = kept_receipt.get("receipt", kept_receipt)
         return str(kept_receipt["debate_id"]), int(receipt["entries"]), str(receipt["head"])
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise InvalidRequestError("This is no receipt: `counterpoint receipt ID` prints one.") from None
+        raise InvalidRequestError("This is not a receipt: `counterpoint receipt ID` prints one.") from None
 
 
 def verify_kept(snapshot: DebateSnapshot, kept_receipt: Any, keys: Keys) -> Iterator[Check]:

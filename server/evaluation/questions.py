@@ -66,7 +66,7 @@ def parse_line(raw: bytes, number: int) -> Mapping[str, Any]:
         where = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         refuse(number, f"it is not JSON{where}", f"Each question is one whole line: {SHAPE}")
     if not isinstance(data, dict):
-        refuse(number, "it is no object", f"Write {SHAPE}")
+        refuse(number, "it is not an object", f"Write {SHAPE}")
     for key in ("id", "question", "options", "answer"):
         if key not in data:
             field_names = ", ".join(sorted(map(clean_line, data)))[:100] or "nothing"
@@ -96,7 +96,7 @@ def read_id(value: Any, line: int) -> str:
 
 def read_text(value: Any, line: int, what: str, limit: int) -> str:
     if not isinstance(value, str):
-        refuse(line, f"{what} is no text", "Put it between quotation marks")
+        refuse(line, f"{what} is not text", "Put it between quotation marks")
     text = clean(value)
     if not text:
         refuse(line, f"{what} is empty", "Write it out")
@@ -122,7 +122,7 @@ def read_options(value: Any, line: int) -> tuple[str, ...]:
 def read_answer(value: Any, options: tuple[str, ...], line: int) -> int:
     counted = f"It is the number of the right option, counted from 0: 0 to {len(options) - 1} here"
     if not isinstance(value, int) or isinstance(value, bool):
-        refuse(line, '"answer" is no whole number', counted)
+        refuse(line, '"answer" is not a whole number', counted)
     if not 0 <= value < len(options):
         refuse(line, f'"answer" is {str(value)[:20]}, and there are {len(options)} options', counted)
     return value

@@ -50,7 +50,7 @@ def parse_place(text: str) -> Place:
     if not (colon and host and port.isascii() and port.isdigit() and int(port[:6]) <= MAX_PORT) or (
         ":" in host and not is_bracketed
     ):
-        raise InvalidRequestError(f"{text[:100]!r} is no address: use HOST:PORT, such as 127.0.0.1:8080.")
+        raise InvalidRequestError(f"{text[:100]!r} is not an address: use HOST:PORT, such as 127.0.0.1:8080.")
     return Place(host[1:-1] if is_bracketed else host, int(port))
 
 

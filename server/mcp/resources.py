@@ -103,7 +103,7 @@ async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
     try:
         address = urlsplit(uri)
     except ValueError:
-        raise InvalidRequestError(f"This is no address: {quote_inline(uri, MAX_SHOWN_ADDRESS)}") from None
+        raise InvalidRequestError(f"This is not an address: {quote_inline(uri, MAX_SHOWN_ADDRESS)}") from None
     path, _, number = address.path.removeprefix("/").partition("/")
     view = PATHS.get(path)
     if address.scheme != "debate" or not view or (view.name == "round") != bool(number):

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 SHUTDOWN_GRACE = 0.9
 """Seconds from a signal to the end of the process. The database stays consistent if closing takes longer."""
 
-NOT_JSON_RPC = "This is no JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
+NOT_JSON_RPC = (
+    "This is not a JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
+)
 
 logger = logging.getLogger(__name__)
 

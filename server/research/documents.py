@@ -21,7 +21,7 @@ def read_document(path: Path) -> DocumentText:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidRequestError(f"{path.name} is no text in UTF-8, and no PDF.") from None
+        raise InvalidRequestError(f"{path.name} is neither text in UTF-8 nor a PDF.") from None
     if path.suffix.casefold() in (".htm", ".html", ".xhtml"):
         return read_html(path.name, text)
     return DocumentText(text)

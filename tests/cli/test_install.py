@@ -107,7 +107,7 @@ def test_what_the_user_added_stays(install: Install, config: Path, monkeypatch: 
     [
         ('{"mcpServers": {} "a": 1}', "not JSON (line 1, column 19"),
         ('{"mcpServers": {}', "not JSON (line 1, column"),
-        ("[]", "it is no object"),
+        ("[]", "it is not an object"),
         ('{"mcpServers": 3}', 'no object under "mcpServers"'),
         ('{"mcpServers": {"counterpoint": "x"}}', 'no object under "mcpServers.counterpoint"'),
         ('{"mcpServers": {"a": {}}, "mcpServers": {}}', '"mcpServers" stands twice in one object'),
@@ -205,10 +205,10 @@ def test_a_link_to_nothing_a_folder_and_a_pipe_are_told_of(
     refuses("it is a link to nothing")
     config.unlink()
     config.mkdir()
-    refuses("it is no file")
+    refuses("it is not a file")
     config.rmdir()
     os.mkfifo(config)
-    refuses("it is no file")
+    refuses("it is not a file")
     config.unlink()
     config.touch()
     os.truncate(config, 33 << 20)  # a hole, which takes no room

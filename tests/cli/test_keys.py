@@ -275,7 +275,7 @@ def test_what_is_no_name_of_a_key_is_refused(name: str, run: Run, file: Path) ->
     refused = run("keys", "set", name, "--stdin", given=KEY)
 
     assert refused.returncode == 2
-    assert "no name of a key" in refused.stderr
+    assert "not the name of a key" in refused.stderr
     assert not file.exists()
 
 
@@ -294,7 +294,7 @@ def test_what_is_no_key_is_refused_and_not_repeated(given: str, run: Run) -> Non
     refused = run("keys", "set", "openai", "--stdin", given=given)
 
     assert refused.returncode == 2
-    assert "This is no key" in refused.stderr
+    assert "This is not a key" in refused.stderr
     assert not given or given not in refused.stderr
 
 

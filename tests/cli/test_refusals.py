@@ -18,7 +18,7 @@ INVALID_OPTIONS = [  # of `debate`
     ("Tabs? --format brawl", "second_opinion"),
     ("Tabs? --rounds 0", "--rounds"),
     ("Tabs? --document /nowhere/plan.md", "does not exist"),
-    (f"Tabs? --document {sys.executable}", "is no text in UTF-8, and no PDF"),
+    (f"Tabs? --document {sys.executable}", "is neither text in UTF-8 nor a PDF"),
     (f"Tabs? --instructions {'x' * 8001}", "instructions"),
     ("Tabs? --continue x", "leave out question"),
     ("--continue x --rounds 3", "leave out --rounds"),
@@ -111,7 +111,7 @@ def test_an_error_is_one_line_and_wrong_arguments_exit_with_2(
     [
         ("[1, 2]", 2, "output_schema: "),
         ("{", 2, "output_schema: "),
-        ('{"type": "objekt"}', 2, "it is no valid JSON Schema"),
+        ('{"type": "objekt"}', 2, "it is not a valid JSON Schema"),
         ('{"$ref": "https://example.org/s"}', 2, "leads out of it"),
     ],
 )

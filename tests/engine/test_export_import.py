@@ -183,8 +183,8 @@ REFUSED: list[tuple[Change, str]] = [
     (without_last, "it was cut short or added to"),
     (resealed, "is not the one that the receipt ends with"),
     (lambda data: data.update(counterpoint="debate/2"), "of the kind debate/2, and debate/1 is read here"),
-    (lambda data: data.pop("counterpoint"), "This is no exported debate"),
-    (lambda data: data.update(counterpoint=1), "This is no exported debate"),
+    (lambda data: data.pop("counterpoint"), "This is not an exported debate"),
+    (lambda data: data.update(counterpoint=1), "This is not an exported debate"),
     (lambda data: data.update(debate_id="../../etc"), "The file is not as it was exported: debate_id"),
     (lambda data: data.pop("receipt"), "The file is not as it was exported: receipt"),
     (lambda data: data.update(entries=[]), "The file is not as it was exported: entries"),
@@ -217,7 +217,7 @@ async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothin
             assert told in str(caught.value)
         others: list[Any] = [None, [], "debate/1", 7]
         for value in others:
-            with pytest.raises(InvalidRequestError, match="This is no exported debate"):
+            with pytest.raises(InvalidRequestError, match="This is not an exported debate"):
                 await restore_debate(second, value)
         assert await second.store.find() == []
 

@@ -126,7 +126,10 @@ def swap(rows: list[Any], one: int, two: int) -> None:
         (lambda data: data["entries"][5].update(actor="me"), "entry 6 was changed after"),
         (lambda data: data["receipt"].update(envelope=None), "holds no signed receipt"),
         (lambda data: data["receipt"]["envelope"].update(signatures=[]), "cannot be read"),
-        (lambda data: data["receipt"]["envelope"].update(more=1), "no envelope as it is made"),
+        (
+            lambda data: data["receipt"]["envelope"].update(more=1),
+            "not in the form in which receipts are made",
+        ),
         (
             lambda data: data["receipt"]["envelope"]["signatures"][0].update(keyid="0" * 64),
             "id of the key is not that",

@@ -72,7 +72,7 @@ def test_other_files_are_text_as_it_is_or_refused(tmp_path: Path) -> None:
     plain.write_text("\ufeff# Plan\n<b>für alle</b>\n", encoding="utf-8")
     assert read_document(plain).text == "# Plan\n<b>für alle</b>\n"
     plain.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidRequestError, match="is no text in UTF-8, and no PDF"):
+    with pytest.raises(InvalidRequestError, match="is neither text in UTF-8 nor a PDF"):
         read_document(plain)
 
 

@@ -23,4 +23,4 @@ def test_the_terminal_stops_and_says_how_to_go_on(cli: Cli) -> None:
         line.partition(": ")[2] for line in later.stdout.splitlines() if line[:2] == "=="
     }
     assert cli("debate", "--continue", debate_id).exit_code == 0
-    assert "is no breakpoint" in cli("debate", "Ship it?", "--pause-when", "later").stderr
+    assert "is not a breakpoint" in cli("debate", "Ship it?", "--pause-when", "later").stderr

@@ -195,8 +195,8 @@ def test_the_terminal_prints_a_receipt_and_verifies_it(cli: Cli, database: str, 
     [
         (("receipt",), 2, "Give the ID of a debate, or --public-key."),
         (("receipt", "k3x9w2m4p7qr"), 1, "There is no debate"),
-        (("verify", "{file}", "--key", "nonsense"), 2, "This is no Ed25519 public key."),
-        (("verify", "{file}"), 1, "This is no receipt"),
+        (("verify", "{file}", "--key", "nonsense"), 2, "This is not an Ed25519 public key."),
+        (("verify", "{file}"), 1, "This is not a receipt"),
     ],
 )
 @pytest.mark.usefixtures("new_database")

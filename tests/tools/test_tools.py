@@ -127,7 +127,7 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"options": {"output_schema": "a list"}}, "`options.output_schema` must be an object, or one as JSON"),
     ({"options": {"effort": "wild"}}, "`options.effort` must be one of quick, standard, assured."),
-    ({"options": {"pause_when": ["end"]}}, "'end' is no breakpoint"),
+    ({"options": {"pause_when": ["end"]}}, "'end' is not a breakpoint"),
     ({"options": {"pause_when": ["round:0"]}}, "verdict, failure, contested, unheard, round:N"),
     (
         {"options": {"voting": {"treshold": "2/3"}}},

@@ -37,7 +37,7 @@ def set_key(name: str, *, from_stdin: bool) -> None:
         raise click.UsageError("There is no terminal to ask in. Pipe the key in, with --stdin.")
     key = sys.stdin.read(store.MAX_KEY_LENGTH + 1000) if from_stdin else ask_for_key(variable)
     place = store.store(variable, store.check_key(key))
-    click.echo(f"{variable} is stored in {place}. A server that runs already uses it from its next start on.")
+    click.echo(f"{variable} is stored in {place}. Restart a server that is running, and it uses it.")
     if os.environ.get(variable):
         click.echo(f"The environment sets {variable}, too, and wins.", err=True)
 

@@ -138,5 +138,5 @@ def parse_belief(text: str, line: int) -> Fraction | None:
     is_plain = (integer + digits).isascii() and (integer + digits).isdecimal() and len(text) <= 20  # noqa: PLR2004
     belief = Fraction(text) if is_plain and text[-1] != "." else Fraction(-1)
     if not 0 <= belief <= 1:
-        refuse(line, "belief", f"{text[:40]!r} is no number from 0 to 1, such as 0.75")
+        refuse(line, "belief", f"{text[:40]!r} is not a number from 0 to 1, such as 0.75")
     return belief

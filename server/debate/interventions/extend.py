@@ -81,7 +81,7 @@ def build_new_limits(debate: Debate, changes: Mapping[str, Any]) -> Limits:
     names = ", ".join(Limits.model_fields)
     for name in changes:
         is_known = name in Limits.model_fields
-        require(is_known, f"limits.{name[:60]} is none that can be changed. There are: {names}.")
+        require(is_known, f"limits.{name[:60]} cannot be changed. These can: {names}.")
     try:
         new_limits = build_limits(LimitsInput.model_validate(dict(changes)))
     except ValidationError as error:

@@ -111,7 +111,10 @@ def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters:
     later = phases[phases.index(phase) + 1 :]
     vote = any(map(is_debaters_vote, later))
     problem = "The talk is being concluded, and no debater is asked for anything more."
-    require(vote or not is_for_debaters, f"{problem} A note for all, with inject, is read by who decides.")
+    require(
+        vote or not is_for_debaters,
+        f"{problem} Whoever decides reads notes to everybody: use inject without `to`.",
+    )
 
 
 def check_text(debate: Debate, request: InterventionRequest, action: str) -> dict[str, str]:

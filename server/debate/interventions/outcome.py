@@ -45,7 +45,7 @@ class Outcome(Action[OutcomeRecorded]):
 
     def apply(self, debate: Debate, fact: OutcomeRecorded) -> Debate:
         if debate.setup.answering:
-            check(fact.truth in ("", *list_sides(debate).values()), f"{fact.truth} is no side")
+            check(fact.truth in ("", *list_sides(debate).values()), f"{fact.truth} is not a side")
         else:
             check_name(debate, fact.truth)
         check(

@@ -39,7 +39,7 @@ def parse_handoff(debate: Debate, call: Call, text: str, reply: Reply) -> tuple[
     if not normalize_name(choice):
         problem = "it named nobody to speak next"
     elif debaters == {call.seat}:
-        problem = "it chose itself to speak next, which is no hand-off"
+        problem = "it chose itself to speak next, which is not a hand-off"
     else:
         problem = f'it chose "{collapse_whitespace(choice)[:MAX_NAME_LENGTH]}" to speak next'
     return turn, "", f"{problem}; there are {', '.join(other_labels(debate, call.seat))}"

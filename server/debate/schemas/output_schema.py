@@ -111,7 +111,7 @@ def _compile_schema(schema: Any) -> tuple[str, Any, ValidationCost]:
 
 
 def _translate_error(error: Any) -> InvalidRequestError:
-    problem = f"it is no valid JSON Schema: {_format_problem(error)}. Correct it."
+    problem = f"it is not a valid JSON Schema: {_format_problem(error)}. Correct it."
     pointer = "#" + validation_cost.build_pointer(*error.instance_path)
     return validation_cost.build_schema_error(pointer, problem)
 

@@ -81,7 +81,7 @@ class DirectModel(ProviderModel):
                 if self.endpoint.provider == "xai" and completion.usage:
                     completion.usage = add_thoughts(completion.usage)
             except (ValueError, TypeError, AttributeError, LookupError) as error:
-                raise UnreadableResponseError(f"It is no completion ({type(error).__name__}).") from error
+                raise UnreadableResponseError(f"It is not a completion ({type(error).__name__}).") from error
         return completion
 
     async def _read_chunks(self, lines: AsyncIterator[bytes]) -> AsyncIterator[Fields]:
@@ -214,7 +214,7 @@ def parse(data: bytes) -> Any:
     """Parse a JSON object. Raises ResponseError for an error, which streams and proxies send with status 200."""
     answer = json.loads(data, object_hook=Fields)
     if not isinstance(answer, Fields):
-        raise TypeError("it is no object")
+        raise TypeError("it is not an object")
     if error := answer.error:
         code = error.code if isinstance(error, Fields) else None
         raise ResponseError(code if isinstance(code, int) else 0, json.dumps(answer)[:MAX_ERROR_LENGTH])
@@ -237,5 +237,5 @@ def join_parts(answer: Any, part: str) -> Fields:
         elif not isinstance(message, Fields):
             choice[part] = message = Fields()
         if not isinstance(message.content, str | None):
-            raise TypeError("the content is no text")
+            raise TypeError("the content is not text")
     return answer  # type: ignore[no-any-return]

@@ -104,4 +104,4 @@ def read_answer(answer: Any) -> Answer:
         tokens = usage.get("prompt_tokens") or usage.get("total_tokens") or 0
         return Answer(vectors, max(int(tokens), 0))
     except (ValueError, TypeError, AttributeError) as error:
-        raise UnreadableResponseError(f"It is no list of embeddings ({type(error).__name__}).") from error
+        raise UnreadableResponseError(f"It is not a list of embeddings ({type(error).__name__}).") from error

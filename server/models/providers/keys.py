@@ -64,7 +64,7 @@ def parse_variable(name: str, variables: dict[str, str]) -> str:
     variable = name if is_variable(name) else f"{name.upper().replace('-', '_')}_API_KEY"
     require(
         is_variable(variable) and (variable == name or name.islower()),
-        "This is no name of a key: write a provider, such as openai, or a variable, such as OPENAI_API_KEY.",
+        "This is not the name of a key: write a provider, such as openai, or a variable, such as OPENAI_API_KEY.",
     )
     return variable
 
@@ -82,7 +82,7 @@ def check_key(value: str) -> str:
         MIN_LENGTH <= len(value) <= MAX_KEY_LENGTH
         and value.isascii()
         and re.fullmatch(r"[!-~]+", value) is not None,
-        f"This is no key: a key has {MIN_LENGTH} to {MAX_KEY_LENGTH:,} characters of ASCII, without spaces.",
+        f"This is not a key: a key has {MIN_LENGTH} to {MAX_KEY_LENGTH:,} characters of ASCII, without spaces.",
     )
     return value
 

@@ -152,7 +152,7 @@ def find_unreadable(error: BaseException | None) -> UnreadableResponseError | No
         if isinstance(error, UnreadableResponseError):
             return error
         if isinstance(error, json.JSONDecodeError):
-            return UnreadableResponseError("It is no completion (JSONDecodeError).")
+            return UnreadableResponseError("It is not a completion (JSONDecodeError).")
         error = error.__cause__ or error.__context__
     return None
 

@@ -142,7 +142,9 @@ class LiveClient:
                 raise WithdrawnError from None
             raise describe_refusal(error) from None
         except ValidationError:
-            raise ModelError("unreadable", f"{CLIENT}: its answer is no message of the protocol.") from None
+            raise ModelError(
+                "unreadable", f"{CLIENT}: its answer is not a message of the protocol."
+            ) from None
         return read_reply(answer, anyio.current_time() - started)
 
 

@@ -190,8 +190,8 @@ class TestUnusable:
         ("chosen", "why"),
         [
             ("Zoe", 'it chose "Zoe" to speak next; there are B1, C1'),
-            ("Ann", "it chose itself to speak next, which is no hand-off; there are B1, C1"),
-            ("A1", "it chose itself to speak next, which is no hand-off; there are B1, C1"),
+            ("Ann", "it chose itself to speak next, which is not a hand-off; there are B1, C1"),
+            ("A1", "it chose itself to speak next, which is not a hand-off; there are B1, C1"),
         ],
     )
     def test_a_stranger_or_oneself_cannot_be_chosen(self, how: How, chosen: str, why: str) -> None:
@@ -295,7 +295,7 @@ class TestDrawn:
             seen=failure.seen,
             seat="Speaker 1",
             round=1,
-            detail="it chose itself to speak next, which is no hand-off; "
+            detail="it chose itself to speak next, which is not a hand-off; "
             f"there are B1, C1, D1; {side_labels(at.debate)[handed.to]} was drawn",
         )
         assert at.debate.rounds[-1].order == (handed.to,)

@@ -761,7 +761,9 @@ def test_what_belongs_to_arguments_is_refused_with_the_format_that_takes_it(opti
 
 
 def test_an_answer_to_be_checked_is_refused_by_formats_that_check_none() -> None:
-    with pytest.raises(InvalidRequestError, match=r"checks no options.my_answer.*format='second_opinion'"):
+    with pytest.raises(
+        InvalidRequestError, match=r"does not check options.my_answer.*format='second_opinion'"
+    ):
         open_advice(format="verdict", options={"my_answer": "Keep it."})
 
 

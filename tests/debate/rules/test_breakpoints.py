@@ -267,7 +267,7 @@ NO_BREAKPOINTS = (
 
 @pytest.mark.parametrize("text", NO_BREAKPOINTS)
 def test_what_is_no_breakpoint_is_refused_with_those_there_are(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no breakpoint: verdict, failure, contested, unheard, round:N"):
+    with pytest.raises(ValueError, match=r"not a breakpoint: verdict, failure, contested, unheard, round:N"):
         Breakpoint.parse(text)
 
 

@@ -265,8 +265,8 @@ class TestRaisingThem:
         [
             ({"max_calls": -1}, "limits.max_calls must be a whole number above 0"),
             ({"on_budget": "stop"}, "limits.on_budget must be conclude or pause"),
-            ({"colour": 1}, "limits.colour is none that can be changed. There are: max_calls, "),
-            ({"max_calls": 9, "turn_timeout": 9}, "limits.turn_timeout is none that can be changed"),
+            ({"colour": 1}, "limits.colour cannot be changed. These can: max_calls, "),
+            ({"max_calls": 9, "turn_timeout": 9}, "limits.turn_timeout cannot be changed"),
             ({"max_cost_usd": 1}, "the price of scripted is unknown, and unknown is not free"),
         ],
     )

@@ -59,7 +59,7 @@ def test_what_is_no_object_is_refused(schema: Any) -> None:
     ],
 )
 def test_what_is_no_valid_schema_is_refused_at_its_place(schema: dict[str, Any], place: str) -> None:
-    assert refusal(schema).startswith(f"`output_schema` at {place}: it is no valid JSON Schema: ")
+    assert refusal(schema).startswith(f"`output_schema` at {place}: it is not a valid JSON Schema: ")
 
 
 def test_a_schema_may_be_so_large_and_no_larger() -> None:

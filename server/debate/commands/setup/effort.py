@@ -92,9 +92,11 @@ def apply_effort(setup: Opened, level: EffortLevel) -> Opened:
     if setup.answering:
         usual = setup.max_rounds == EXCHANGES[effort.level]
         setup_at_level = setup.model_copy(update={"max_rounds": EXCHANGES[level]}) if usual else setup
-        models = [price.model for price in effort.models]
-        if setup.debaters == choose_advisors(models, effort.level):  # not named
-            setup_at_level = setup_at_level.model_copy(update={"debaters": choose_advisors(models, level)})
+        candidates = [price.model for price in effort.models]
+        if setup.debaters == choose_advisors(candidates, effort.level):  # not named
+            setup_at_level = setup_at_level.model_copy(
+                update={"debaters": choose_advisors(candidates, level)}
+            )
         return add_answering(setup_at_level, row, setup.answering.mine, level)
     changes: dict[str, Any] = {"effort": effort.model_copy(update={"level": level})}
     ballots, debating = setup.ballots, [debater.model for debater in setup.debaters]

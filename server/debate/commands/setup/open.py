@@ -111,9 +111,7 @@ def build_setup(
     models = arrange_models(request, models, level, team)
     if row.is_advice:
         return build_advice_setup(request, row, models, seed, level)
-    unused = (
-        f"{row.name} checks no options.my_answer. Leave it out, or pass format={requests.DEFAULT_FORMAT!r}."
-    )
+    unused = f"{row.name} does not check options.my_answer. Leave it out, or pass format={requests.DEFAULT_FORMAT!r}."
     require(not options.my_answer, unused)
     debaters = build_debaters(request.debaters, row, models)
     debating = tuple(dict.fromkeys(debater.model for debater in debaters))

@@ -54,7 +54,7 @@ class Breakpoint(Fact):
             and 0 < Decimal(detail) <= 1
         ):
             return cls(condition="budget", share=detail)
-        raise ValueError(f"{text[:40]!r} is no breakpoint: {BREAKPOINT_FORMS}")
+        raise ValueError(f"{text[:40]!r} is not a breakpoint: {BREAKPOINT_FORMS}")
 
     def __str__(self) -> str:
         """As callers write it: "verdict", "round:2", "budget:0.8"."""
