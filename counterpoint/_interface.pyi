@@ -75,6 +75,7 @@ class Request:
     window: int = 0
     max_attempts: int = 3
     group: str = ""
+    owner: str = ""
     thinking_tokens: int = 0
     thinking: Literal["low", "medium", "high", "off", ""] = ""
     sends_schema: bool = True

@@ -101,10 +101,11 @@ def build_preview(data: Mapping[str, Any] | None) -> tuple[str, str]:
     if not debates:
         return "Counterpoint", f"<noscript>{NO_SCRIPT}</noscript>"
     debate, report = debates[0], debates[0]["drawing"]["report"]
-    answer = [f"{row['head']}: {row['text']}" for row in debates[0]["drawing"]["lines"]]
+    rows = debates[0]["drawing"]["lines"]
+    answer = [f"{row['head']}: {row['text']}" if row["head"] else row["text"] for row in rows]
     finding = answer or [report["headline"], report["verdict"], report["reasoning"]]
     lines = [*finding, report["deliverable"], debate["reason"], debate["recorded"]]
-    paragraphs = "".join(f'<p dir="auto">{html.escape(line)}</p>' for line in lines if line)
+    paragraphs = "".join(f'<p dir="auto" class="words">{html.escape(line)}</p>' for line in lines if line)
     heading = f'<h1 dir="auto">{html.escape(debate["question"])}</h1>'
     title = " ".join(debate["question"].split())[:120]
     content = f"<main>{heading}{paragraphs}<noscript><p>{NO_SCRIPT}</p></noscript></main>"

@@ -28,6 +28,8 @@ class Advisor:
         if task == "review":
             self.is_reviewing.set()
             await self.may_review.wait()
+        if task == "report":
+            return f"Keep it.\n\nIt is small, says {request.seat}."
         mine = [label for label in labels if "Move it" in find_text(request, label)]
         fields: dict[str, Any] = {
             "recommendation": "Keep it.",

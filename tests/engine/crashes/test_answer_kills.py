@@ -35,17 +35,18 @@ Row = tuple[Any, ...]
 
 def write(task: str, model: str, prompt: str) -> str:
     """The usual reply; but the report loses what is to be kept, and the check finds a fault in the second one."""
-    reply = json.loads(generate_advice(prompt, model))
+    usual = generate_advice(prompt, model)
+    if task == "report":
+        is_last, is_second = "Revise the first version" in prompt, "Bring that back" in prompt
+        because = "It is revised." if is_last else "It is brought back." if is_second else "It is lost."
+        advice, _, _ = usual.partition("\n\n")
+        return f"{advice}\n\n{because}" + f" {KEPT}." * (is_second or is_last)
+    reply = json.loads(usual)
     match task:
         case "advice":
             reply["because"] += f" {KEPT}."
         case "review":
             reply["keep"] = [KEPT]
-        case "report":
-            is_last = "Revise the first version" in prompt
-            is_second = "Bring that back" in prompt
-            because = "It is revised." if is_last else "It is brought back." if is_second else "It is lost."
-            reply["because"] = because + f" {KEPT}." * (is_second or is_last)
         case "check":
             fault = {"words": "It is brought back", "right": "It is not.", "matters": True}
             reply = {"faults": [fault], "agrees": False}
