@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from server.debate.answer.lines import AnswerLines
 from server.debate.facts.advice import Sourced
-from server.debate.facts.setup.seats import WRITER
 from server.debate.facts.text import count_bytes
 from server.debate.machine.decide import status
 from server.debate.machine.render import render_rules
@@ -214,7 +213,6 @@ def tell_once(fields: dict[str, Any]) -> dict[str, Any]:
         ],
         "keep_in_mind": [],
         "differ_in": answer.differ_in if answer.branches else "",
-        "written_by": "" if answer.written_by == WRITER else answer.written_by,
     }
     kept = {name: value for name, value in fields.items() if name in BESIDE_AN_ANSWER}
     kept["answer"] = answer.model_copy(update=lines)
