@@ -3,9 +3,12 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
+import time
 from pathlib import Path
 
+import httpx2
 import pytest
 from ruamel.yaml import YAML
 
@@ -22,6 +25,7 @@ from server.http_server.serving import (
 )
 from server.settings import PREFIX, Settings
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.requirement("N14", "N31")
 
@@ -170,7 +174,7 @@ def certificate(tmp_path: Path) -> Path:
 
 
 def test_haproxy_takes_its_configuration(certificate: Path) -> None:
-    places = {"COUNTERPOINT_ONE": "127.0.0.1:8081", "COUNTERPOINT_TWO": "127.0.0.1:8082"}
+    places = {f"COUNTERPOINT_{name}": "127.0.0.1:8081" for name in ("ONE", "TWO", "THREE")}
     run(
         "haproxy",
         "-c",
@@ -179,6 +183,44 @@ def test_haproxy_takes_its_configuration(certificate: Path) -> None:
         COUNTERPOINT_CERTIFICATE=str(certificate),
         **places,
     )
+
+
+@pytest.mark.full
+def test_clients_are_told_in_json_rpc_while_no_server_answers(certificate: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
+        place, nowhere = one.getsockname()[1], two.getsockname()[1]
+    names = {f"COUNTERPOINT_{name}": f"127.0.0.1:{nowhere}" for name in ("ONE", "TWO", "THREE")}
+    path = f"{os.environ['PATH']}:/usr/sbin"
+    if shutil.which("haproxy", path=path) is None:
+        pytest.skip("needs a program: haproxy")
+    own = {"COUNTERPOINT_CERTIFICATE": str(certificate), "COUNTERPOINT_BIND": f"127.0.0.1:{place}"}
+    environment = {**os.environ, "PATH": path, **own, **names}
+    proxy = subprocess.Popen(["haproxy", "-f", str(DEPLOY / "haproxy.cfg")], env=environment)
+    try:
+        patience = time.monotonic() + PATIENCE
+        while True:
+            try:
+                answer = httpx2.post(f"https://127.0.0.1:{place}/mcp", verify=False, json={})
+                break
+            except httpx2.ConnectError:
+                assert time.monotonic() < patience
+    finally:
+        proxy.terminate()
+        proxy.wait()
+
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "2"
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["jsonrpc"] == "2.0"
+    assert "No server of Counterpoint answers now" in answer.json()["error"]["message"]
+
+
+def test_both_proxies_tell_the_scheme_and_the_same_error() -> None:
+    assert "http-request set-header X-Forwarded-Proto https" in HAPROXY
+    assert "proxy_set_header X-Forwarded-Proto $scheme;" in NGINX
+    told = re.findall(r"'({\"jsonrpc.*})'", HAPROXY) + re.findall(r"'({\"jsonrpc.*})'", NGINX)
+    assert len(told) == 4
+    assert len({*told}) == 1
 
 
 def test_nginx_takes_its_configuration(certificate: Path, tmp_path: Path) -> None:

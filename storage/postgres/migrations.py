@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from storage.database import Session
 from storage.errors import StorageError
 from storage.migrations import SELECT_APPLIED, Migration, apply_missing, find_missing
+from storage.postgres.connections.errors import RefusedError
 from storage.postgres.connections.pool import SCHEMA, PostgresDatabase
 from storage.postgres.ledger import LEDGER_TRIGGERS
 from storage.postgres.search import CREATE_WORDS
@@ -88,8 +89,17 @@ async def prepare(database: PostgresDatabase, migrations: Sequence[Migration]) -
     if is_read_only and missing:
         text = f"the database {database.name} is read-only and has not the tables of this release"
         raise StorageError(f"{text}: run `counterpoint db upgrade` where it can be written")
-    if missing:
-        await apply_migrations(database, migrations, every=False)
+    try:
+        if missing:
+            await apply_migrations(database, migrations, every=False)
+    except RefusedError as error:
+        if is_ours:
+            raise
+        text = f"the database {database.name} is empty, and its user may not make the tables"
+        remedy = (
+            "make that user its owner (alter database … owner to …), or grant create on the database to it"
+        )
+        raise RefusedError(f"{text}: as a superuser, {remedy}") from error
     return is_read_only
 
 

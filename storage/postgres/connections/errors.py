@@ -13,6 +13,10 @@ class ReadOnlyError(StorageError):
     """Nothing can be written here."""
 
 
+class RefusedError(StorageError):
+    """The user of the database may not do this."""
+
+
 class ConstraintError(StorageError):
     """A row does not fit those that are there. Nothing was written."""
 
@@ -24,12 +28,13 @@ REPEATABLE_STATES = ("40001", "40P01", "55P03")
 """Not serializable, deadlock, a lock that was not to be had: nothing was written."""
 
 CONSTRAINT_STATES = "23"
+REFUSED_STATE = "42501"
 
 TEXTS = {
     "28": "does not accept this user or password: check the address, and COUNTERPOINT_DB_PASSWORD_FILE",
     "3D000": "does not exist on that server: create it first (createdb)",
     "53100": "does not fit on the disk of its server, which is full",
-    "42501": "does not allow this to its user: run `counterpoint db upgrade` as the owner of its tables, and grant it",
+    REFUSED_STATE: "does not allow this to its user: run `counterpoint db upgrade` as the tables' owner, or grant it",
     "57014": "did not answer in time",
     "XX001": "is damaged, restore it from a backup",
     "XX002": "is damaged, restore it from a backup",
@@ -69,6 +74,8 @@ def translate_state(state: str, name: str, message: str) -> StorageError:
         kind, text = LostError, "cannot be used now"
     elif state.startswith(CONSTRAINT_STATES):
         kind = ConstraintError
+    elif state == REFUSED_STATE:
+        kind = RefusedError
     return kind(f"the database {name} {text} ({message})")
 
 
