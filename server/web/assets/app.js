@@ -93,6 +93,7 @@ const ACTIONS = ["step", "pause", "note", "challenge", "conclude"];
 function Actions({ app, debate }) {
   const offered = ACTIONS.filter((action) => app.host?.actions?.includes(action));
   if (!offered.length) return null;
+  if (debate.end && app.host.actions.includes("settle")) return html`<${Settle} app=${app} debate=${debate} />`;
   const isPaused = debate.status === "paused";
   const press = (action) => (event) => {
     if (event.detail > 1) return;  // the second click of a double click: by then the button may mean something else
@@ -108,6 +109,24 @@ function Actions({ app, debate }) {
         onClick=${press(action)}>${nameAction(action, isPaused)}</button>`)}
       <${Notice} app=${app} />
     </div>
+  </aside>`;
+}
+
+/** What turned out, for the ledger of those who judge and advise. */
+function Settle({ app, debate }) {
+  const settle = (to) => (event) => {
+    const { form } = event.target;
+    app.act("settle", { to, text: form.elements.why.value });
+  };
+  const known = debate.last("outcome_recorded")?.body;
+  return html`<aside class="actions" aria-label="What turned out">
+    <form class="buttons" onSubmit=${(event) => event.preventDefault()}>
+      <span>${known ? `It turned out ${known.wrong ? "wrong" : `right for ${plain(known.truth || "nobody")}`}.` : "How did it turn out?"}</span>
+      <button type="button" disabled=${app.isBusy} onClick=${settle("right")}>This turned out right</button>
+      <button type="button" disabled=${app.isBusy} onClick=${settle("wrong")}>This turned out wrong</button>
+      <input name="why" aria-label="How it is known" placeholder="How it is known" maxlength="1000" />
+      <${Notice} app=${app} />
+    </form>
   </aside>`;
 }
 
@@ -130,6 +149,37 @@ function TextForm({ app, debate }) {
     <button type="button" disabled=${app.isBusy} onClick=${send}>Send</button> <button type="button" onClick=${() => app.openForm("")}>Cancel</button>
   </form>`;
 }
+
+// Light and dark --------------------------------------------------------------------------------------------------
+const THEME = "counterpoint-theme";
+
+/** The reader's choice; "" for what the system has, or where a place keeps nothing. */
+function readTheme() {
+  try {
+    return localStorage.getItem(THEME) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function setTheme(name) {
+  if (name) document.documentElement.dataset.theme = name;
+  else delete document.documentElement.dataset.theme;
+  try {
+    localStorage.setItem(THEME, name);
+  } catch {
+    // it is kept until the page is closed
+  }
+  redraw();
+}
+
+/** For places that have no choice of their own: a host of MCP Apps has one. */
+const Theme = () => {
+  const chosen = document.documentElement.dataset.theme ?? "";
+  return html`<label class="theme">Colours <select onChange=${(event) => setTheme(event.target.value)}>
+    ${[["", "as the system"], ["light", "light"], ["dark", "dark"]].map(([name, words]) => html`<option value=${name} selected=${name === chosen}>${words}</option>`)}
+  </select></label>`;
+};
 
 app.openForm = (action) => {
   app.form = app.form === action ? "" : action;
@@ -221,6 +271,7 @@ globalThis.counterpoint = Object.freeze({
   },
   connect(host) {
     app.host = host;
+    if (host.hasTheme) setTheme(readTheme());
     redraw();
   },
   live(state, words = "") {

@@ -14,6 +14,7 @@ function Header({ app, debate }) {
       <span>${humanize(setup.format)}</span>
       ${app.chain.state === "altered" && html`<b class="failed">✗ record ${app.chain.words}</b>`}
       <${Status} app=${app} debate=${debate} />
+      ${app.host?.hasTheme && html`<${Theme} />`}
     </p>
     <h1 dir="auto" class=${setup.question.length > 160 ? "words long" : "words"}>${plain(setup.question)}</h1>
     ${debate.drawing.origin && html`<p class="aside">${debate.drawing.origin}</p>`}
@@ -42,8 +43,33 @@ function Finding({ app, debate }) {
       ${report.deliverable_problem && html`<p>No result: <${Words} text=${report.deliverable_problem} /></p>`}
     </div>
     ${!isAnswer && html`<${Facts} app=${app} debate=${debate} />`}
+    ${app.host?.download && html`<${Take} app=${app} debate=${debate} />`}
     <dl class="facts"><${ChainFact} /></dl>
   </section>`;
+}
+
+/** The answer as text, to be pasted elsewhere. */
+function tellAnswer(debate) {
+  const { report } = debate;
+  const { lines } = debate.drawing;
+  const told = lines.length ? lines.map((line) => [line.head, line.text].filter(Boolean).join(": ")) : [report.headline, report.verdict, report.reasoning];
+  return plain([debate.setup.question, "", ...told.filter(Boolean)].join("\n"));
+}
+
+function Take({ app, debate }) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(tellAnswer(debate));
+      app.notice = "The answer is copied.";
+    } catch {
+      app.notice = "This browser does not let pages copy. Mark the words, and copy them.";
+    }
+    redraw();
+  };
+  return html`<p class="take buttons">
+    ${debate.end && html`<button type="button" onClick=${copy}>Copy the answer</button>`}
+    <a href=${app.host.download(debate.id)} download>Download the page</a>
+  </p>`;
 }
 
 /** The lines that every client shows of an answer: what to do first. */
@@ -69,19 +95,19 @@ function Answers({ debate }) {
   const why = "Written before anybody had read another. What a review refuted is struck through, and leads to what is right.";
   return html`<${Section} id="answers" title="First answers" why=${why}>
     <div class="answers">
-      ${answers.map((answer, index) => html`<${ApartAnswer} key=${answer.title} answer=${answer} place=${index + 1} />`)}
+      ${answers.map((answer, index) => html`<${ApartAnswer} key=${answer.title} answer=${answer} place=${index + 1} isFolded=${answers.length > MANY} />`)}
     </div>
   <//>`;
 }
 
-function ApartAnswer({ answer, place }) {
+function ApartAnswer({ answer, place, isFolded }) {
   const address = (number) => `wrong-${place}-${number}`;
   return html`<article class="card apart" aria-label=${plain(answer.title)}>
     <h3><${Words} text=${answer.title} /> <small><${Words} text=${answer.model} /></small></h3>
-    <p>${answer.parts.map(([text, number]) =>
+    <${Fold} isFolded=${isFolded} text=${answer.parts.map(([text]) => text).join("")}><p>${answer.parts.map(([text, number]) =>
       number
         ? html`<a class="refuted" href=${"#" + address(number)}><del><${Words} text=${text} /></del></a>`
-        : html`<${Words} text=${text} />`)}</p>
+        : html`<${Words} text=${text} />`)}</p><//>
     ${answer.corrections.length > 0 && html`<ul class="wrong">
       ${answer.corrections.map((one, index) => html`<li id=${address(index + 1)} tabindex="-1">
         ${one.words && html`<del><${Words} text=${one.words} /></del> `}<${Words} text=${one.right} /> <small><${Words} text=${one.by} /></small>

@@ -5,7 +5,7 @@ const STATUSES = ["", "ready", "running", "waiting", "paused", "concluded", "tru
 function List({ app, list }) {
   const search = (changes) => app.search({ query: list.query, status: list.status, cursor: "", ...changes });
   return html`<header class="head">
-      <p class="eyebrow"><strong>Counterpoint</strong> <span class=${"live " + app.live.state} role="status">${app.live.words}</span></p>
+      <p class="eyebrow"><strong>Counterpoint</strong> <span class=${"live " + app.live.state} role="status">${app.live.words}</span> ${app.host?.hasTheme && html`<${Theme} />`}</p>
       <h1>Debates</h1>
     </header>
     <main id="main">

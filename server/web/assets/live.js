@@ -9,7 +9,7 @@ function SoFar({ debate }) {
     ${debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}
     ${work && html`<p class="who"><${Words} text=${work} /></p>`}
     ${debate.status === "running" && asked.length > 0 && html`<${Writing} debate=${debate} asked=${asked} />`}
-    ${latest.length > 0 && html`<h3>Said last</h3><ul class="sofar">
+    ${latest.length > 0 && latest.length <= MANY && html`<h3>Said last</h3><ul class="sofar">
       ${latest.map((entry) => html`<li key=${entry.body.seat} data-side=${debate.side(entry.body.seat) % 26}>
         <${Badge} debate=${debate} name=${entry.body.seat} />
         <span class="gist"><${Words} text=${entry.body.text.slice(0, 300)} /></span>

@@ -65,11 +65,13 @@ function Turn({ debate, entry }) {
     data-side=${debate.side(seat) % 26} aria-label=${plain(seat) + ", round " + body.round}>
     <h4><${Badge} debate=${debate} name=${seat} /> <${Words} text=${seat} />${title}${retracted && html` <span class="tag">retracted</span>`}
       <small>${usage ? `${formatSeconds((usage.milliseconds || 0) / 1000)}, ${formatMoney(usage.cost_usd || "")}` : ""}</small></h4>
+    <${Fold} isFolded=${debate.names.length > MANY} text=${body.text || ""}>
     ${points.length && !retracted
       ? html`<${Points} debate=${debate} seq=${entry.seq} points=${points} />`
       : html`<p><${Recorded} debate=${debate} seq=${entry.seq} field="text" /></p>`}
     ${body.cut && html`<p class="aside">cut at the length limit</p>`}
     ${body.message && html`<${Message} debate=${debate} entry=${entry} />`}
+    <//>
   </article>`;
 }
 
@@ -216,7 +218,7 @@ function Advice({ debate, entry }) {
   return html`<article class=${"turn" + (retracted ? " retracted" : "")} id=${"e" + entry.seq}
     data-side=${debate.side(entry.body.seat) % 26} aria-label=${plain(title)}>
     <h4><${Words} text=${title} /></h4>
-    <p><${Words} text=${text} /></p>
+    <${Fold} isFolded=${debate.names.length > MANY} text=${text}><p><${Words} text=${text} /></p><//>
   </article>`;
 }
 
@@ -249,9 +251,9 @@ const WAVES = new Map(
 );
 
 const Poll = ({ debate, cast }) => html`<div class="poll"><h4>${WAVES.get(cast[0].body.wave) || "Votes"}</h4>
-  <div class="ballots">
+  <${Fold} isFolded=${cast.length > MANY} text=${count(cast.length, "vote")}><div class="ballots">
     ${sortBySide(debate, cast).map((entry) => html`<${Ballot} key=${entry.seq} debate=${debate} entry=${entry} />`)}
-  </div>
+  </div><//>
 </div>`;
 
 function Ballot({ debate, entry }) {

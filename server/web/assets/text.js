@@ -16,6 +16,14 @@ function buildSlicer(text) {
 const Words = ({ text, tag = "span", class: name = "" }) =>
   preact.h(tag, { dir: "auto", class: `words ${name}` }, plain(text));
 
+const MANY = 6;  // debaters, from which on their words are folded
+
+/** Words that are folded to their beginning where there are many others; a link into them unfolds them. */
+const Fold = ({ isFolded, text, children }) =>
+  isFolded
+    ? html`<details class="fold"><summary><${Words} text=${text.length > 140 ? `${text.slice(0, 140)}…` : text} /></summary>${children}</details>`
+    : children;
+
 /** A debater's colour and letter. */
 const Badge = ({ debate, name }) => {
   const side = debate.side(name);

@@ -176,7 +176,9 @@
 
   const address = (id) => new URL(id ? `debates/${encodeURIComponent(id)}` : "", root).href;
   counterpoint.connect({
-    actions: ["step", "pause", "note", "challenge", "conclude", "turn"],
+    actions: ["step", "pause", "note", "challenge", "conclude", "turn", "settle"],
+    hasTheme: true,
+    download: (id) => new URL(`debates/${encodeURIComponent(id)}/page.html`, root).href,
     ask: {
       choices: async () => (await ask(new URL("choices", root))).data,
       estimate: async (request) => (await post("estimate", request)).data,

@@ -161,16 +161,67 @@ async def test_all_buttons_of_a_debate_do_what_they_are_named_for_and_a_double_c
         await see(page, "Mind the costs.")
         await press(page, "Challenge")
         await page.get_by_role("textbox").fill("Prove it.")
-        await page.get_by_role("combobox").select_option("Opponent")
+        await page.get_by_label("Addressee").select_option("Opponent")
         await press(page, "Send")
         await see(page, "Opponent is to answer it")
         await press(page, "Conclude")
-        await page.get_by_role("button", name="Step", exact=True, disabled=True).wait_for()
+        await page.get_by_role("button", name="This turned out right").wait_for()
         await unfold(page)
         await see(page, "What it hangs on")
         ended = await guest.manager.load(debate_id)
         assert [note.text for note in ended.debate.notes] == ["Mind the costs.", "Prove it."]
         assert ended.debate.held_round_count == 1
+        assert window.complaints == []
+
+
+async def test_a_question_is_asked_in_the_page_after_its_estimate_and_leads_to_an_answer_that_is_settled(
+    database: str,
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        page = await window.open()
+        await press(page, "Ask a question")
+        start = page.get_by_role("button", name="Start", exact=True)
+        assert await start.is_disabled()
+        await page.get_by_label("Question", exact=True).fill("Ship it?")
+        plan = {"name": "plan.md", "mimeType": "text/plain", "buffer": b"It was tested twice."}
+        await page.locator("input[type=file]").set_input_files([plan])  # type: ignore[list-item]
+        await see(page, "plan.md")
+        await see(page, "Estimate:")
+        assert await guest.manager.store.find() == []
+        await start.click()
+        await press(page, "This turned out wrong")
+        await see(page, "It turned out wrong.")
+        [row] = await guest.manager.store.find()
+        ended = await guest.manager.load(row.stream)
+        assert [one.title for one in ended.debate.setup.documents] == ["plan.md"]
+        assert ended.debate.outcome is not None
+        assert ended.debate.outcome.wrong
+        assert window.complaints == []
+
+
+async def test_a_person_answers_for_their_seat_in_the_page(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        team = [{"name": "Ann", "stance": "Yes.", "model": "human"}, {"name": "Ben", "stance": "No."}]
+        debate_id = (await start_debate(guest.manager, debaters=team, format="verdict", run=True)).id
+        page = await window.open(debate_id)
+        await see(page, "The debate waits for")
+        await page.get_by_label("Your words").fill("It pays.")
+        await press(page, "Send")
+        await see(page, "It pays.")
+        assert (await guest.manager.load(debate_id)).debate.turns[0].text == "It pays."
+        assert window.complaints == []
+
+
+async def test_words_of_many_debaters_are_folded_and_colours_are_chosen(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        team = [{"name": f"D{number}", "stance": f"Choice {number}"} for number in range(7)]
+        debate_id = (await run_debate(guest.manager, debaters=team, format="verdict")).id
+        page = await window.open(debate_id)
+        await expect(page.locator(".turn .fold")).not_to_have_count(0)
+        assert await page.locator(".turn .fold[open]").count() == 0
+        await page.get_by_label("Colours").select_option("dark")
+        await page.reload()
+        await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
         assert window.complaints == []
 
 
