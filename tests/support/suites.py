@@ -208,7 +208,14 @@ def is_limited(item: pytest.Item) -> bool:
     is_distorted = sys.gettrace() is not None  # by coverage, or a debugger
     is_cheap = item.get_closest_marker("full") is None and SMOKE not in item.path.parents
     is_first = len(sys.modules) - item.stash[MODULES_BEFORE] > A_LIBRARY
-    return bool(item.config.option.cpu_limit) and is_cheap and not is_distorted and not is_first
+    is_fast_suite = item.config.option.markexpr != EVERYTHING  # there searches look at more examples
+    return (
+        bool(item.config.option.cpu_limit)
+        and is_fast_suite
+        and is_cheap
+        and not is_distorted
+        and not is_first
+    )
 
 
 # -- what is skipped in CI -----------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ async def test_every_view_and_resource_shows_the_same_lines_of_the_same_object(o
         ran = await client.call_tool("start_debate", ASKED)
         debate_id = ran.structured_content["debate_id"]
         lines = result_text(ran).partition("\n\n")[0]
-        answer = ran.structured_content["answer"] | {"keep_in_mind": ran.structured_content["cautions"]}
+        answer = ran.structured_content["answer"]
         for view in ("verdict", "result", "receipt"):
             data = json.loads(await read_resource(client, f"debate://{debate_id}/{view}?format=json"))
             assert {name: value for name, value in data["answer"].items() if value} == answer, view
