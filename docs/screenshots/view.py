@@ -14,6 +14,8 @@ from server.engine.debates import DebateManager
 from server.settings import Settings
 from server.web.site.serving import Site, open_port
 
+QUESTION = "Should a team of six put all its services into one repository?"
+
 
 async def begin_debate(manager: DebateManager) -> str:
     """A debate of which one round has been run."""
@@ -30,6 +32,10 @@ async def take_pictures(page: Page, site: Site, debate_id: str) -> None:
     await page.goto(site.build_address())
     await page.get_by_text("live", exact=True).wait_for()
     await page.screenshot(path=IMAGES / "view-list.png", clip={"x": 0, "y": 0, "width": 1180, "height": 520})
+    await page.get_by_role("button", name="Ask a question").click()
+    await page.get_by_label("Question", exact=True).fill(QUESTION)
+    await page.get_by_text("Estimate:").wait_for()
+    await page.locator(".ask").screenshot(path=IMAGES / "view-ask.png")
     await page.goto(site.build_address(debate_id))
     await page.get_by_text("live", exact=True).wait_for()
     await page.wait_for_selector("html[data-chain=intact]", state="attached")

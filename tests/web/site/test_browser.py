@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 import uvicorn
-from playwright.async_api import BrowserContext, ConsoleMessage, Page, expect
+from playwright.async_api import BrowserContext, ConsoleMessage, FilePayload, Page, expect
 from playwright.async_api import Request as BrowserRequest
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -183,8 +183,8 @@ async def test_a_question_is_asked_in_the_page_after_its_estimate_and_leads_to_a
         start = page.get_by_role("button", name="Start", exact=True)
         assert await start.is_disabled()
         await page.get_by_label("Question", exact=True).fill("Ship it?")
-        plan = {"name": "plan.md", "mimeType": "text/plain", "buffer": b"It was tested twice."}
-        await page.locator("input[type=file]").set_input_files([plan])  # type: ignore[list-item]
+        plan = FilePayload(name="plan.md", mimeType="text/plain", buffer=b"It was tested twice.")
+        await page.locator("input[type=file]").set_input_files([plan])
         await see(page, "plan.md")
         await see(page, "Estimate:")
         assert await guest.manager.store.find() == []
