@@ -19,6 +19,7 @@ from server.cli.debates import (
     export,
     ledger,
     listing,
+    queue,
     steer,
     verify,
     watch,
@@ -127,7 +128,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 for command in (
     *(debate.debate, debate.fork, demo.demo, evaluate.evaluate, view, watch.watch),
     *(listing.list_debates, listing.recall_debates, export.export, export.import_debate, adopt.adopt),
-    *(steer.intervene, steer.tag, steer.delete, ledger.ledger, verify.receipt, verify.verify),
+    *(queue.queue, steer.intervene, steer.tag, steer.delete, ledger.ledger, verify.receipt, verify.verify),
     *(install, uninstall, doctor.doctor, keys.keys, models.models, tokens.token, completion),
     *(cache.cache, databases.backup, databases.db),
 ):

@@ -176,7 +176,7 @@ SAFETY_LINES = {
         FOREIGN,
     ),
     "go on with a debate that something else writes to": SafetyLine(
-        "server/engine/runner.py", "and snapshot.is_own and not is_held", "and not is_held", FOREIGN
+        "server/engine/runner.py", "and snapshot.is_own and not (is_held", "and not (is_held", FOREIGN
     ),
     "seal what was not recorded here": SafetyLine(
         "server/engine/database/snapshots.py",
