@@ -15,7 +15,7 @@ from server.debate.facts.causes import PROVIDER_CAUSES, FailureCause
 from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spoke
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.seats import CLIENT, WRITER, WRITTEN
+from server.debate.facts.setup.seats import CLIENT, EMBEDDED, WRITER, WRITTEN
 from server.debate.facts.text import format_count
 from server.debate.rules.pauses import join_seats, unify_details
 from server.debate.rules.schedule import has_final_failure
@@ -357,7 +357,12 @@ def list_setup_warnings(setup: Opened, family_count: int) -> list[str]:
         ending = "with the synthesizer's result and no verdict" if setup.synthesizer else "without a verdict"
         warnings.append(f"No phase decides the debate: it ends {ending}.")
     who, what = ("advisors", "answer") if setup.answering else ("debaters", "debate")
-    if family_count == 1 and any(debater.model not in WRITTEN for debater in setup.debaters):
+    if {debater.model for debater in setup.debaters} == {EMBEDDED}:
+        warnings.append(
+            "Only the embedded model takes part, which is far too small. For an answer that counts: "
+            "counterpoint keys set anthropic (or openai, gemini …), or name a model."
+        )
+    elif family_count == 1 and any(debater.model not in WRITTEN for debater in setup.debaters):
         warnings.append(
             f"All {who} are of one model family: their errors are alike, so agreement says less. "
             f"Models of two or more families make a better {what}."

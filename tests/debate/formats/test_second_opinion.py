@@ -28,7 +28,7 @@ from server.debate.views.advice import is_answer_of
 from server.debate.views.progress import estimate_line
 from server.debate.views.rounds import list_tasks
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import describe_client_requests
+from server.debate.views.warnings import describe_client_requests, list_setup_warnings
 from tests.support.advisors import MODELS, REPORT, begin_advice, build_script, open_advice, play_advice
 from tests.support.golden_plays.setups import PARENT_ID
 from tests.support.panels import APART, CASES, NOBODY
@@ -560,6 +560,12 @@ def test_other_efforts_of_one_family_are_estimated_with_the_seats_that_they_woul
     assert "standard 5 to 8 calls" in others(effort="quick")
     named = {"debaters": [{"name": "Ada", "role": "engineer"}, {"name": "Ben", "role": "lawyer"}]}
     assert "quick 3 calls" in others(**named)
+
+
+def test_who_has_only_the_embedded_model_is_told_how_to_get_an_answer_that_counts() -> None:
+    [told] = list_setup_warnings(open_advice(("local",)), 1)
+    assert told.startswith("Only the embedded model takes part")
+    assert "counterpoint keys set anthropic" in told
 
 
 def test_it_says_at_the_end_whose_review_is_missing_and_why_and_not_what_came_at_the_second_try() -> None:
