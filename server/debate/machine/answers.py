@@ -144,8 +144,7 @@ def check_transcript_answer(debate: Debate, event: RoundOpened | Spoke | RoundCl
         case RoundClosed():
             check_open_slot(debate, event, "closing")
             check(not event.settled or bool(event.decision), "settled without a decision")
-            for name in event.unargued:
-                check_name(debate, name)
+            check_unargued(debate, event)
         case _:
             assert_never(event)
 
@@ -159,8 +158,15 @@ def check_names(debate: Debate, judgment: Judged) -> None:
     """Check that a reading names debaters only."""
     better = (criterion.better for criterion in judgment.criteria)
     beliefs = (belief.name for belief in judgment.beliefs)
-    for name in (judgment.winner, *beliefs, *better, *judgment.unargued):
+    for name in (judgment.winner, *beliefs, *better):
         check_name(debate, name)
+    check_unargued(debate, judgment)
+
+
+def check_unargued(debate: Debate, event: Judged | RoundClosed) -> None:
+    """Check that it names debaters: nobody is no name here."""
+    for name in event.unargued:
+        check(name in debate.names, f"nobody here is called {name!r}")
 
 
 def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:

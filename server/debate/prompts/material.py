@@ -49,9 +49,13 @@ def render_identity(debate: Debate, call: Call) -> Iterator[str]:
     match call.task:
         case "argument" | "message" | "answer":
             debater = debate.debater(call.seat)
-            yield f"You are {side_labels(debate)[call.seat]}. Your position: {clean_line(debater.stance)}"
-            if debater.role:
-                yield f"Your role: {clean_line(debater.role)}"
+            identity, role = f"You are {side_labels(debate)[call.seat]}.", clean_line(debater.role)
+            if debater.role == debater.stance:  # a role is no position
+                yield f"{identity} Your role: {role}"
+                return
+            yield f"{identity} Your position: {clean_line(debater.stance)}"
+            if role:
+                yield f"Your role: {role}"
         case "ballot" | "judgment":
             if call.seat in debate.names:
                 yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such."

@@ -108,6 +108,15 @@ def test_only_the_end_of_a_prompt_depends_on_the_seat() -> None:
     )
 
 
+def test_a_seat_with_a_role_and_no_stance_is_told_of_no_position() -> None:
+    debaters = [{"name": "Ada", "role": "engineer"}, {"name": "Bob", "role": "buyer"}]
+    at = simulate(build_setup(format="round_robin", debaters=debaters)).play()
+    ada, bob = (at.prompts(name)[0] for name in ("Ada", "Bob"))
+    assert "\nYou are A1. Your role: engineer\n" in ada
+    assert "\nYou are B1. Your role: buyer\n" in bob
+    assert "Your position" not in ada + bob
+
+
 @pytest.mark.requirement("D3")
 def test_a_repeated_call_gives_the_reason_at_the_end() -> None:
     at = simulate(script=malformed_first_reply).play()

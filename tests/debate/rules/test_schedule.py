@@ -123,7 +123,7 @@ class TestPositions:
         ]
         made = build_setup(format=name, debaters=asked)
         assert [(d.stance, d.role) for d in made.debaters] == [
-            ("engineer", ""),
+            ("engineer", "engineer"),
             ("Bob", ""),
             ("wait", "lawyer"),
         ]

@@ -122,11 +122,12 @@ def test_before_the_verdict_is_recorded_the_debate_can_be_held_for_it() -> None:
     assert at.play().status == "concluded"
 
 
-def test_a_record_cannot_say_so_of_somebody_who_is_not_there() -> None:
+@pytest.mark.parametrize("name", ["Zoe", ""])
+def test_a_record_cannot_say_so_of_somebody_who_is_not_there(name: str) -> None:
     at = simulate(build_setup(format="settle", debaters=SIDES)).play_to_round(1)
     at.play(lambda debate: len(debate.turns) == 2)
     closing = RoundClosed(
-        round=1, seen=1, usage=build_usage(), summary="So.", settled=False, unargued=("Zoe",)
+        round=1, seen=1, usage=build_usage(), summary="So.", settled=False, unargued=(name,)
     )
-    with pytest.raises(IllegalEvent, match="nobody here is called Zoe"):
+    with pytest.raises(IllegalEvent, match=f"nobody here is called {name!r}"):
         apply(at.debate, closing)

@@ -92,7 +92,7 @@ def build_debaters(inputs: Sequence[DebaterInput], row: Format, models: Sequence
         name, model = debater.name.strip(), debater.model or models[index % len(models)]
         changes: dict[str, str] = {"name": name, "model": model}
         if not debater.stance:
-            changes |= {"stance": debater.role or name, "role": ""}
+            changes |= {"stance": debater.role or name}
         debaters.append(Debater(**debater.model_dump() | changes))
     return tuple(debaters)
 
