@@ -16,7 +16,7 @@ MAX_LISTED = 1_000
 @session.json_option
 @click.pass_obj
 def queue(settings: Settings, *, as_json: bool) -> None:
-    """Show the debates of all owners that are run, or wait to be, oldest first.
+    """Show which debates of all owners run or wait, oldest first.
 
     Columns: id, running or waiting, time of the last entry, owner, process, question. Waiting are those that no process
     runs: their owner has too many, a server takes them over within ten seconds, or none can. What keeps one waiting for
