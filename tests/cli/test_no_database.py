@@ -37,6 +37,7 @@ READING = [
     "ledger show",
     "list",
     "list --json",
+    "queue",
     "recall Tea?",
     "receipt abcd",
     "show",
