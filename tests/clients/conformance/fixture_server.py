@@ -71,7 +71,7 @@ async def add_fixtures(server: Server[LateManager]) -> None:
     read_own, read_added = find_handler(server, "resources/read"), find_handler(fixtures, "resources/read")
 
     async def begin(context: Any, begun: BegunRun) -> Any:
-        return tasks.create(await context.lifespan_context.get(), begun)
+        return await tasks.create(await context.lifespan_context.get(), begun)
 
     async def call(context: Any, params: types.CallToolRequestParams) -> Any:
         if params.name in task_fixtures.NAMES:
