@@ -98,7 +98,8 @@ def find_report_problem(panel: Panel, count: Count, text: str) -> str:
     draft = choose_draft(panel, count)[1]
     words, most = count_words(text), limit_words(draft)
     figures = sorted(find_figures(text) - list_known_figures(panel))
-    advice = [draft.recommendation, *(panel.find_advice(seat).recommendation for seat in panel.readers)]
+    followed = [seat for seat in panel.readers if seat in count.supporters] or panel.readers
+    advice = [draft.recommendation, *(panel.find_advice(seat).recommendation for seat in followed)]
     problems = {
         "it gives none of the advice that it is to give": measure_kept(text, "\n".join(advice)) < LEAST_SHARE,
         f"figures that nobody stated: {', '.join(figures)}": bool(figures),

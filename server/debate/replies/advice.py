@@ -11,6 +11,7 @@ from typing import Any, get_args
 from server.debate.answer.mentions import drop_ids, store_mentions
 from server.debate.answer.panel import Panel, name_answer
 from server.debate.answer.prompts import list_read_names, order_reviews
+from server.debate.answer.report import LEAST_SHARE, measure_kept
 from server.debate.answer.texts import list_opposed, show_answer
 from server.debate.documents.folding import fold
 from server.debate.documents.marks import drop_marks
@@ -37,7 +38,12 @@ EVEN_ODDS = 50
 ADVICE_KEYS = ("because", "value")
 OPINION_KEYS = (*ADVICE_KEYS, "premise", "assumed", "changes_if", "next")
 
-_TITLE = re.compile(r"\A#+ .*\n+")
+MOST_TITLE_WORDS = 8
+
+_HEADING = re.compile(r"\A#+ .*\n+")
+_FENCED = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
+_BLANK_LINE = re.compile(r"\n[ \t]+\n")
+_COLONS, _ENDS = ":\uff1a", ".!?\u3002\uff01\uff1f"
 
 Show = Callable[[str], str]
 
@@ -128,14 +134,36 @@ def read_exchange(panel: Panel, seat: str, text: str, *, takes_prose: bool) -> d
 
 
 def read_report(panel: Panel, text: str) -> dict[str, Any]:
-    """The text of a report, without ids and a title.
+    """The text of a report, without ids and a title, its paragraphs apart.
 
     Raises:
-        ValueError: it is JSON.
+        ValueError: it is JSON, or has some.
     """
-    if begins_with_object(text):
+    if begins_with_object(text) or has_advice_object(text):
         raise ValueError("plain text was asked for, not JSON")
-    return {"text": drop_ids(panel, _TITLE.sub("", text.strip()))[:MAX_FIELD_LENGTH]}
+    plain = _FENCED.sub(r"\1", text.strip())
+    plain = drop_title(panel, _BLANK_LINE.sub("\n\n", _HEADING.sub("", plain)))
+    return {"text": drop_ids(panel, plain)[:MAX_FIELD_LENGTH]}
+
+
+def has_advice_object(text: str) -> bool:
+    try:
+        return bool(find_fields(text, "recommendation"))
+    except ValueError:
+        return False
+
+
+def drop_title(panel: Panel, text: str) -> str:
+    """A report without a first paragraph such as "Verdict" or "Here is the answer:".
+
+    It is short, and ends with a colon, or is no sentence and has hardly a word of what is advised: "Keep it" stays.
+    """
+    first, _, rest = text.partition("\n\n")
+    advised = [*panel.answers.values(), *(panel.find_advice(seat) for seat in panel.readers)]
+    end = first.rstrip(" *_")[-1:]
+    share = measure_kept("\n".join(one.recommendation for one in advised), first)
+    is_title = end in _COLONS or (end not in _ENDS and share < LEAST_SHARE)
+    return rest if rest and is_title and len(first.split()) <= MOST_TITLE_WORDS else text
 
 
 def read_check(text: str, report: str) -> dict[str, Any]:

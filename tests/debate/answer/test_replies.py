@@ -181,8 +181,31 @@ def test_a_report_is_plain_text_without_a_title_and_ids() -> None:
     assert read_report(PANEL, "## Answer\n\nKeep it, as A1 says.\n\n**Why**\nIt is small [R1, A2].\n") == {
         "text": "Keep it, as the first answer says.\n\n**Why**\nIt is small."
     }
-    with pytest.raises(ValueError, match="plain text was asked for"):
-        read_report(PANEL, '{"recommendation": "Keep it."}')
+    for reply in ('{"recommendation": "Keep it."}', 'Here you go:\n{"recommendation": "Keep it."}'):
+        with pytest.raises(ValueError, match="plain text was asked for"):
+            read_report(PANEL, reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Advice A.\n\nIt is small.",
+        "Verdict\n\nAdvice A.\n\nIt is small.",
+        "**Verdict:**\n\nAdvice A.\n\nIt is small.",
+        "Verdict\n=======\n \nAdvice A.\n\nIt is small.",
+        "Here is the final answer:\n\nAdvice A.\n \t\nIt is small.",
+        "```markdown\nAdvice A.\n\nIt is small.\n```",
+    ],
+)
+def test_a_report_begins_with_the_advice_whatever_stands_around_it(reply: str) -> None:
+    assert read_report(PANEL, reply) == {"text": "Advice A.\n\nIt is small."}
+
+
+@pytest.mark.parametrize(
+    "first", ["Advice A", "No.", "**Do not.**", "Wait: ask somebody who knows the whole case first"]
+)
+def test_a_short_verdict_is_no_title(first: str) -> None:
+    assert read_report(PANEL, f"{first}\n\nIt is small.")["text"].startswith(first)
 
 
 def test_a_check_finds_faults_in_the_words_of_the_report() -> None:

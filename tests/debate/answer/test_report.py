@@ -80,6 +80,13 @@ def test_a_report_is_accepted_if_it_gives_the_advice_and_invents_nothing(text: s
     assert find_problem(play_agreed(), text) == problem
 
 
+def test_a_report_that_gives_the_advice_of_the_others_alone_is_not_accepted() -> None:
+    others = "Move everything to Redis, since locks hurt."
+    review = MAJORITY.reviewed["Advisor 3"][0].model_copy(update={"recommendation": others})
+    panel = replace(MAJORITY, reviewed={**MAJORITY.reviewed, "Advisor 3": (review,)})
+    assert find_problem(panel, others) == REFUSED
+
+
 def test_those_who_advise_otherwise_are_quoted_below_whatever_the_writer_makes_of_them() -> None:
     text = "Advice A. Nobody is against it."
     majority = replace(MAJORITY, reports=(build_report(text),))
