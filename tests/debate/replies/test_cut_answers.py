@@ -118,7 +118,7 @@ def test_an_object_is_closed_behind_its_last_whole_field(text: str, closed: str 
 
 
 def test_a_reply_that_is_nested_without_end_is_called_so() -> None:
-    found = answer("[" * 9_000)
+    found = answer("[" * 60_000)
 
     assert isinstance(found, Failed)
     assert found.detail.startswith("the JSON of the reply is nested too deeply")
