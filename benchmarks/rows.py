@@ -16,6 +16,7 @@ from benchmarks.table import HEADINGS, Measurement, describe_load, format_header
 
 ROWS: dict[str, str] = {
     "start": "speed.start:measure_start",
+    "words": "speed.first_words:measure_first_words",
     "memory": "speed.start:measure_memory",
     "together": "speed.debates:measure_together",
     "throughput": "speed.debates:measure_throughput",
@@ -83,9 +84,17 @@ def run_row(
 
 def print_rows(names: Sequence[str]) -> str:
     """Measure rows and print the table. Returns it as it is printed, without the details."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=PAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    commit_text = f"Commit {commit.stdout.strip() or 'unknown'}"
     before, started = describe_load(), perf_counter()
     kept = [format_header(HEADINGS[:-1])]
-    print(f"Before: {before}\n\n{format_header()}", flush=True)
+    print(f"{commit_text}. Before: {before}\n\n{format_header()}", flush=True)
     for name in names:
         lines = run_row(name)
         failed = (name, "failed", *[""] * (len(HEADINGS) - 3), lines)
@@ -94,7 +103,7 @@ def print_rows(names: Sequence[str]) -> str:
             kept.append(format_row([str(cell) for cell in cells[:-1]]))
     after = f"{describe_load()}, after {perf_counter() - started:.0f} seconds"
     print(f"\nAfter: {after}")
-    return "\n".join([*kept, "", f"Before: {before}. After: {after}."])
+    return "\n".join([*kept, "", f"{commit_text}. Before: {before}. After: {after}."])
 
 
 def write_table(names: Sequence[str]) -> None:

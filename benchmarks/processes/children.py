@@ -124,7 +124,7 @@ class Server:
 
 
 @asynccontextmanager
-async def start_stub(latency: float = 0.0) -> AsyncIterator[str]:
+async def start_stub(latency: float = 0.0, pause: float = 0.0) -> AsyncIterator[str]:
     """Start a stub provider in its own process, so that it does not share our CPU time. Yields its URL."""
     command = (
         sys.executable,
@@ -132,6 +132,8 @@ async def start_stub(latency: float = 0.0) -> AsyncIterator[str]:
         "tests.support.provider.stub",
         "--latency",
         str(latency),
+        "--pause",
+        str(pause),
         "--chars",
         "1200",
     )

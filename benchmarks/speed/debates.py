@@ -67,7 +67,7 @@ async def measure_together() -> list[Measurement]:
             goal=1.05,
             ours=ours,
             bare=bare,
-            bare_name="the same calls by httpx2 alone",
+            bare_name="the same calls by aiohttp alone",
         )
     ]
 

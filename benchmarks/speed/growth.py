@@ -1,4 +1,4 @@
-"""What a turn and a call cost in a long debate: CPU time at turn 10, 100 and 500, and of calls on 520 stored turns."""
+"""What a turn and a call cost in a long debate: CPU time at turn 10 and 500, and of calls on 520 stored turns."""
 
 import tempfile
 from hashlib import sha256
@@ -19,7 +19,7 @@ from server.models import OnText, Reply, Request
 from server.settings import Settings
 
 TURN_COUNT = 520
-STATIONS = (10, 100, 500)  # the turns at which the cost is read
+STATIONS = (10, 500)  # the turns at which the cost is read
 SPAN = 8  # turns before and after a station over which it is averaged
 REPEATS = shorten(3)
 CALL_REPEATS = shorten(30)
@@ -87,22 +87,11 @@ def build_turn_rows(
             costs[station].cpu.append((cpu - cpu_before) / (2 * SPAN))
             costs[station].wall.append((wall - wall_before) / (2 * SPAN))
     bytes_cost = {station: measure_bytes(prompt_lengths[station]) for station in STATIONS}
-    lines = [
-        Measurement(
-            f"CPU of turn {station}, {seats} debaters",
-            median(costs[station].cpu) * 1000,
-            "ms",
-            ours=costs[station],
-            bare=bytes_cost[station],
-            bare_name=f"joining and hashing its prompt, {prompt_lengths[station]:,} characters",
-        )
-        for station in STATIONS
-    ]
     first, last = (median(costs[n].cpu) - median(bytes_cost[n].cpu) for n in (STATIONS[0], STATIONS[-1]))
     name = (
         f"turn {STATIONS[-1]} against turn {STATIONS[0]}, {seats} debaters, without the bytes of the prompt"
     )
-    return [*lines, Measurement(name, last / first, "x", 2)]
+    return [Measurement(name, last / first, "x", 2)]
 
 
 def measure_bytes(length: int) -> Samples:

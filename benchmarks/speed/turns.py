@@ -100,5 +100,5 @@ async def measure_through(format_name: str, waves: Sequence[int], name: str) -> 
         2.5,
         ours=ours,
         bare=bare,
-        bare_name="a call by httpx2 alone",
+        bare_name="a call by aiohttp alone",
     )

@@ -53,8 +53,11 @@ class Place(NamedTuple):
 
 @dataclass(eq=False)
 class Beginnings:
-    """The beginnings that were sent to providers lately. One for each process."""
+    """The beginnings that were sent to providers lately. One for each process. Times are in seconds."""
 
+    kept_seconds: float = KEPT_SECONDS
+    longest_lead: float = LONGEST_LEAD
+    most_known: int = MOST_KNOWN
     _known: dict[bytes, Beginning] = field(default_factory=dict)
 
     async def follow(
@@ -87,7 +90,7 @@ class Beginnings:
             self.forget_old(now)
             self._known |= {each.key: own for each in new}
         if known and (first := self._known[known.key]).is_awaited:
-            with anyio.move_on_after(LONGEST_LEAD):
+            with anyio.move_on_after(self.longest_lead):
                 await first.is_read.wait()
         return replace(request, marks=tuple(sorted({each.end for each in marked}))), own
 
@@ -114,7 +117,7 @@ class Beginnings:
 
     def find(self, places: list[Place]) -> Place | None:
         """The longest of these that a provider has read, or is about to read for a call that is waited for."""
-        oldest = anyio.current_time() - KEPT_SECONDS
+        oldest = anyio.current_time() - self.kept_seconds
         for place in reversed(places):
             one = self._known.get(place.key)
             if one and one.used_at > oldest and (one.is_read.is_set() or one.is_awaited):
@@ -122,8 +125,9 @@ class Beginnings:
         return None
 
     def forget_old(self, now: float) -> None:
-        if len(self._known) >= MOST_KNOWN:
-            self._known = {key: one for key, one in self._known.items() if one.used_at > now - KEPT_SECONDS}
+        if len(self._known) >= self.most_known:
+            oldest = now - self.kept_seconds
+            self._known = {key: one for key, one in self._known.items() if one.used_at > oldest}
 
 
 def list_places(name: str, request: Request, *, with_schema: bool) -> list[Place]:

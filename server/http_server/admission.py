@@ -1,6 +1,6 @@
 """Requests are begun a few at a time, and owners in turn: one who sends hundreds at once does not hold up another.
 
-A request has its place until it is answered or only waits (`server.turns.give_way`), and for HOLD_SECONDS at most.
+A request has its place until it is answered or only waits (`server.turns.give_way`), and for a second at most.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ HOLD_SECONDS = 1.0
 
 
 class Admission:
-    def __init__(self, app: ASGIApp, places: int = PLACES) -> None:
-        self.app, self.limit = app, ConcurrencyLimit(places)
+    def __init__(self, app: ASGIApp, places: int = PLACES, hold_seconds: float = HOLD_SECONDS) -> None:
+        self.app, self.limit, self.hold_seconds = app, ConcurrencyLimit(places), hold_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.limit.acquire(read_caller().owner)
@@ -33,7 +33,7 @@ class Admission:
             leave()  # what follows the beginning of an answer may be a stream without end
             await send(message)
 
-        timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, leave)
+        timer = asyncio.get_running_loop().call_later(self.hold_seconds, leave)
         before = leave_place.set(leave)
         try:
             await self.app(scope, receive, send_leaving)

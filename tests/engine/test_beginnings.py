@@ -11,7 +11,6 @@ import pytest
 
 from server.compose import open_manager
 from server.debate.rules.sharing import LONG_TOKENS, Sharing
-from server.engine import beginnings
 from server.engine.beginnings import Beginning, Beginnings
 from server.engine.database.snapshots import DebateSnapshot
 from server.models import Message, Prompt, PromptSummary, Request
@@ -188,9 +187,8 @@ async def test_nobody_waits_for_a_few_words_more() -> None:
         assert request.marks == (len(TEXT), len(TEXT) + len("> one\n\n"))
 
 
-async def test_a_reply_that_does_not_begin_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beginnings, "LONGEST_LEAD", 0.01)
-    known = Beginnings()
+async def test_a_reply_that_does_not_begin_is_not_waited_for_long() -> None:
+    known = Beginnings(longest_lead=0.01)
 
     _, first = await begin(known, build_request())
     request, second = await begin(known, build_request())
@@ -244,15 +242,11 @@ async def test_pieces_are_passed_on_but_for_the_sign_that_a_reply_begins() -> No
     assert told == ["so", " it is"]
 
 
-async def test_a_text_that_nobody_read_for_minutes_is_sent_anew_and_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    known = Beginnings()
+async def test_a_text_that_nobody_read_for_minutes_is_sent_anew_and_forgotten() -> None:
+    known = Beginnings(kept_seconds=-1.0, most_known=1)
     _, own = await begin(known, build_request())
     with known.lead(own, None):
         pass
-    monkeypatch.setattr(beginnings, "KEPT_SECONDS", -1.0)
-    monkeypatch.setattr(beginnings, "MOST_KNOWN", 1)
 
     assert (await begin(known, build_request()))[1] is not None
     assert (await begin(known, build_request("> one\n\n")))[1] is not None

@@ -237,10 +237,7 @@ async def test_an_owner_who_asks_for_much_at_once_has_turns_and_no_more() -> Non
 
 
 @pytest.mark.parametrize("kind", ["waits", "streams", "takes long"])
-async def test_a_request_that_only_waits_has_no_place_that_others_need(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("server.http_server.admission.HOLD_SECONDS", 0.01 if kind == "takes long" else 60)
+async def test_a_request_that_only_waits_has_no_place_that_others_need(kind: str) -> None:
     both = anyio.Event()
     begun = list[int]()
 
@@ -260,7 +257,7 @@ async def test_a_request_that_only_waits_has_no_place_that_others_need(
     async def ask() -> None:
         await admission({}, nothing, nothing)  # type: ignore[arg-type]
 
-    admission = Admission(app, places=1)
+    admission = Admission(app, places=1, hold_seconds=0.01 if kind == "takes long" else 60)
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             for _ in range(2):

@@ -12,12 +12,11 @@ from server.debate.views.visibility import list_blind_answers, shows_seat
 TEXT_TASKS = ("argument", "message", "answer", "report")
 """Tasks whose text is for everybody. Ballots and readings are data, and private until they are recorded."""
 
-ADVICE_TASKS = ("advice", "review", "exchange")
-"""Tasks whose answers are data that holds sentences for everybody."""
+SENTENCE_TASK = "advice"
+"""The task whose answer is data that holds sentences for everybody. Reviews name answers by labels of their own until
+they are recorded."""
 
-_SENTENCE = re.compile(
-    r'"(?:because|recommendation|reply)"\s*:\s*("(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])*)'
-)
+_SENTENCE = re.compile(r'"(?:because|recommendation)"\s*:\s*("(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])*)')
 """A field with a sentence, whose end may not be written yet."""
 
 
@@ -25,7 +24,7 @@ def show_piece(debate: Debate, seat: str, task: str, piece: str) -> str:
     """The words so far of a seat's answer; "" if readers may not see them yet, or they are data."""
     if list_blind_answers(debate) or not shows_seat(debate, seat):
         return ""
-    if task in ADVICE_TASKS:
+    if task == SENTENCE_TASK:
         piece = "\n".join(json.loads(f'{found}"', strict=False) for found in _SENTENCE.findall(piece))
     elif task not in TEXT_TASKS:
         return ""

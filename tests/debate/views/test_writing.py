@@ -17,6 +17,7 @@ def test_turns_and_reports_are_shown_as_they_are_and_data_only_where_it_holds_se
     assert show_piece(debate, "Advisor 1", "ballot", '{"beliefs": {"Ann"') == ""
     data = '{"premise": "None", "because": "It \\"works\\".\\nTwice", "recommendation": "Ship \\u00fcber\\u00'
     assert show_piece(debate, "Advisor 1", "advice", data) == 'It "works".\nTwice\nShip über'
+    assert show_piece(debate, "Advisor 1", "review", '{"because": "K7 forgets the tax') == ""
 
 
 def test_nothing_is_shown_of_a_seat_that_readers_do_not_see() -> None:

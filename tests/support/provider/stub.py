@@ -380,6 +380,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="An OpenAI-compatible stub on loopback.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before a response")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds more until it is complete")
     parser.add_argument("--chars", type=int, default=0, help="length of a reply in characters")
     parser.add_argument("--text", default="", help="the reply")
     parser.add_argument("--queue", default="", help="scenarios of the first requests, separated by commas")
