@@ -45,7 +45,7 @@ stands and what is wrong in it. Write the question so that somebody who has not 
 without a hint at the answer that you or I prefer; what they need to know and cannot know goes into `documents`. Leave \
 `debaters` empty. {follow}
 
-Then tell me whether your answer stands, what to do, what was corrected, what would turn it and what to do next, in \
+Then tell me whether your answer stands and what was wrong in it, what to do and why, and what would change it, in \
 the words of the result, and how sure it is and by what. Do not make it surer than the result says it is. Say where \
 you would still answer otherwise, and why."""
 

@@ -122,10 +122,10 @@ async def build_run(
 class StartDebate(ToolArguments, requests.DebateRequest):
     """Get a second opinion: other models answer apart and check each other's answers and yours; one answer comes out.
 
-    With it: what was corrected, and how sure it is. Use it to decide between options, compare alternatives, weigh pros
-    and cons or trade-offs, review or critique a plan, red team it, play devil's advocate, argue both sides, sanity
-    check or fact check an answer, find risks and what you are missing, or have a debate. Not to look things up or run
-    code: models read only what you pass. In one call: question, my_answer, run=true.
+    It says how sure it is. Use it to decide between options, compare alternatives, weigh pros and cons or trade-offs,
+    review or critique a plan, red team it, play devil's advocate, argue both sides, sanity check or fact check an
+    answer, get feedback, peer review or a consensus, find risks and what you are missing, or have a debate. Not to look
+    things up or run code: models read only what you pass. In one call: question, my_answer, run=true.
     """
 
     format: Annotated[
