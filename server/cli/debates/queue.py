@@ -33,7 +33,7 @@ def queue(settings: Settings, *, as_json: bool) -> None:
         lambda out: out.print_rows([[clean_line(cell) for cell in row.values()] for row in rows])
     )
     if not rows:
-        click.echo("No debate is run, and none waits.", err=True)
+        click.echo("No debate is running, and none is waiting.", err=True)
 
 
 async def list_queue(manager: DebateManager) -> list[dict[str, str]]:

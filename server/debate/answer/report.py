@@ -383,7 +383,7 @@ def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
     chosen = choose_report(panel, count)
     if chosen is None:
         return compose(panel, count), "server"
-    report = read_text(panel, count, chosen.text)
+    report = build_final_answer(panel, count, chosen.text)
     if panel.check and chosen.slot_index != AFTER_CHECK:
         return add_faults(panel, report), "writer"
     return report, "writer"
@@ -395,8 +395,8 @@ def show_report(panel: Panel, count: Count) -> str:
     return chosen.text if chosen else ""
 
 
-def read_text(panel: Panel, count: Count, text: str) -> FinalAnswer:
-    """A writer's text, with the advice of those who advise otherwise in their own words, which no writer can lose.
+def build_final_answer(panel: Panel, count: Count, text: str) -> FinalAnswer:
+    """The answer in a writer's text, with the advice of those who advise otherwise, which no writer can lose.
 
     The same holds for what the draft says is false in the question, if nobody called it wrong.
     """

@@ -135,7 +135,7 @@ function Ask({ app }) {
         <div class="fields">
           <label>At most, in dollars<input name="max_cost_usd" type="number" min="0.000001" step="any" /></label>
           <label>At most, in calls<input name="max_calls" type="number" min="1" step="1" /></label>
-          <label>Tags, with commas between<input name="tags" /></label>
+          <label>Tags, separated by commas<input name="tags" /></label>
         </div>
       </details>
       <p class="estimate" role="status">${ask.problem ? html`<span class="failed">${plain(ask.problem)}</span>` : ask.forecast ? plain(ask.forecast.line) : "The estimate appears here. Nothing is asked before you start."}</p>
@@ -150,11 +150,11 @@ const AskModels = ({ choices }) => html`<fieldset><legend>Models</legend>
   <div class="options">${choices.models.map((name) => html`<label key=${name} class="option">
     <input type="checkbox" name="model" value=${name} defaultChecked=${choices.usual.includes(name)} /> ${name === "human" ? "you (the page asks you)" : plain(name)}
   </label>`)}</div>
-  <label>Others, with commas between<input name="others" placeholder="provider/model" /></label>
+  <label>Other models, separated by commas<input name="others" placeholder="provider/model" /></label>
 </fieldset>`;
 
 const AskSides = () => html`<fieldset><legend>Sides</legend>
-  <label>A line each: name, colon, what it defends. Empty: a model names them<textarea name="sides" rows="3" dir="auto"></textarea></label>
+  <label>One side a line, as name: what it defends. If empty, a model names them<textarea name="sides" rows="3" dir="auto"></textarea></label>
   <label class="option"><input type="checkbox" name="mine" /> I speak for the first of them</label>
 </fieldset>`;
 
@@ -169,7 +169,7 @@ function AskDocuments() {
     event.target.value = "";
   };
   return html`<fieldset class="drop"><legend>Documents</legend>
-    <label>Texts that all read: choose files, or drop them here<input type="file" multiple onInput=${pick} /></label>
+    <label>Texts for every model to read: choose files, or drop them here<input type="file" multiple onInput=${pick} /></label>
     <ul>${ask.documents.map((document, index) => html`<li key=${index + document.title}>
       <${Words} text=${document.title} /> <small>${count(document.text.length, "character")}</small>
       <button type="button" onClick=${remove(index)} aria-label=${`Remove ${plain(document.title)}`}>Remove</button>
@@ -198,7 +198,7 @@ function AskKeys({ keys }) {
       <label>Key<input name="key" type="password" autocomplete="off" required /></label>
       <button type="submit">Store</button>
     </form>
-    <p class="aside">It is stored as by counterpoint keys set, on this machine, and is never shown.</p>
+    <p class="aside">Keys are stored on this machine, as counterpoint keys set does, and are never shown.</p>
     <p role="status">${plain(ask.keyLine)}</p>
   </details>`;
 }

@@ -62,7 +62,7 @@ function Take({ app, debate }) {
       await navigator.clipboard.writeText(tellAnswer(debate));
       app.notice = "The answer is copied.";
     } catch {
-      app.notice = "This browser does not let pages copy. Mark the words, and copy them.";
+      app.notice = "This browser does not let pages copy. Select the text and copy it.";
     }
     redraw();
   };
