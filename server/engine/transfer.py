@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import from_json, to_json
 
 from server.debate.facts.earlier import Moment
 from server.debate.facts.errors import InvalidRequestError, require
@@ -93,7 +94,8 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
 
 
 def build_export(snapshot: DebateSnapshot, entries: Sequence[Entry], envelope: Any) -> ViewData:
-    return {
+    """The file of a debate, as JSON values: it is compared with one that was read."""
+    export = {
         "counterpoint": FILE_FORMAT,
         "debate_id": snapshot.id,
         "question": snapshot.debate.setup.question,
@@ -102,6 +104,8 @@ def build_export(snapshot: DebateSnapshot, entries: Sequence[Entry], envelope: A
         "receipt": build_receipt(snapshot) | {"envelope": envelope},
         "result": build_result(snapshot.debate),
     }
+    content: ViewData = from_json(to_json(export))
+    return content
 
 
 def parse_export(content: bytes) -> Any:

@@ -11,6 +11,8 @@ import pytest
 
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.verification import Keys, verify_file
+from tests.support.advisors import play_advice
+from tests.support.panels import APART, NOBODY
 from tests.support.receipts import (
     DEBATE_ID,
     KEY,
@@ -20,7 +22,7 @@ from tests.support.receipts import (
     check,
     describe_wrong,
 )
-from tests.support.records import Bodies, play_record, play_records
+from tests.support.records import Bodies, build_bodies, play_record, play_records
 
 pytestmark = pytest.mark.requirement("D11", "N26")
 
@@ -44,6 +46,13 @@ def data() -> Any:
 def test_a_record_and_its_receipt_hold(name: str) -> None:
     data = build_signed_export(WHOLE[name])
     assert check(data, copy.deepcopy(data)) == [*GOOD, ("kept", "holds"), ("kept", "holds")]
+
+
+def test_a_second_opinion_and_its_receipt_hold_with_the_sources_that_it_names() -> None:
+    played = play_advice(blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
+    data = build_signed_export(build_bodies(played.events))
+    assert [one["sources"] for one in data["result"]["answer"]["branches"]] == [["R1"], ["R2"]]
+    assert check(data) == GOOD
 
 
 def test_what_is_not_over_is_not_signed() -> None:
