@@ -6,8 +6,8 @@ import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from anyio import to_thread
 from mcp import Client
 from mcp.types import ElicitResult
 
@@ -229,11 +230,12 @@ class Callers:
             self.answers[kind, (await call(client, tool, **arguments))["status"]] += 1
 
 
-@contextmanager
-def lock_database(database: Path) -> Iterator[None]:
-    """Keep everybody else from writing to it."""
-    with closing(sqlite3.connect(database, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+@asynccontextmanager
+async def lock_database(database: Path) -> AsyncIterator[None]:
+    """Keep everybody else from writing to it. The server runs in this loop, and may have to finish what it writes."""
+    connection = sqlite3.connect(database, isolation_level=None, timeout=PATIENCE, check_same_thread=False)
+    with closing(connection) as other:
+        await to_thread.run_sync(other.execute, "BEGIN IMMEDIATE")
         yield
         other.execute("ROLLBACK")
 
@@ -262,7 +264,7 @@ async def test_every_call_that_is_in_flight_when_the_draining_ends_is_answered(
         await wait_until(lambda: callers.connected == 16)
         waits.set()
         await gate.wait_for_call()
-        with lock_database(database):
+        async with lock_database(database):
             writes.set()
             await wait_until(lambda: callers.arrived == 16)
             end(running)
