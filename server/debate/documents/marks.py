@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from server.debate.arguments.sources import Source, find_source
-from server.debate.documents.quotes import Quote, Span, find_quote, find_quotes
+from server.debate.documents.quotes import Quote, Span, find_quote, find_quotes, is_long_enough
 from server.debate.state.debate import Debate
 
 CHECKED, CHECKED_WITH_GAPS = "[checked]", "[checked, words left out]"
@@ -39,11 +39,16 @@ class CheckedQuote:
 
 
 def check_quotes(debate: Debate, text: str, version: int) -> list[CheckedQuote]:
-    """The quotations in a text, looked up. `version`: that of the debate which its author had seen."""
+    """The quotations in a text, looked up. `version`: that of the debate which its author had seen.
+
+    A short one counts only where it is found together with what an earlier mark opens, as in “a” and “b” (doc 1).
+    """
     checked_quotes = []
     for quote in find_quotes(text):
         source = find_source(debate, quote.document, version)
-        checked_quotes.append(CheckedQuote(quote, source, find_quote(quote, source.text) if source else None))
+        span = find_quote(quote, source.text) if source else None
+        if span or is_long_enough(quote.text):
+            checked_quotes.append(CheckedQuote(quote, source, span))
     return checked_quotes
 
 

@@ -53,6 +53,11 @@ def test_judges_in_both_readings_and_people_see_the_marks() -> None:
     assert at.debate.turns[0].text == f"Look: {TRUE}, whatever they say: {FALSE}."
 
 
+def test_a_few_words_after_another_quotation_are_not_said_to_be_missing() -> None:
+    said = "Not “paid by Bob from the start”: “Ada paid” (doc 1). “The pilot ran” and “for weeks” (doc 1)."
+    assert [turn.text for turn in visible_turns(play(said).debate)] == [said] * 4
+
+
 def test_marks_follow_from_the_quote_as_it_was_written_whatever_labels_replace() -> None:
     opened = label_positions(
         open_with_report(documents=[{"title": "R", "text": "It was Zoe who paid for all of it."}])
