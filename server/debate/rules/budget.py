@@ -209,7 +209,7 @@ def estimate_next_call(debate: Debate, turns_ahead: int = 0) -> tuple[int, int]:
     `turns_ahead`: how many turns come before it that are not made yet.
     """
     answers = [usage.output_tokens for usage in debate.usage if usage.output_tokens]
-    answer_tokens = max(sum(answers) // len(answers), 1) if answers else DEFAULT_OUTPUT_TOKENS
+    answer_tokens = sum(answers) // len(answers) if answers else DEFAULT_OUTPUT_TOKENS
     return estimate_prompt(debate) + turns_ahead * answer_tokens, answer_tokens
 
 

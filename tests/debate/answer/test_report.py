@@ -135,6 +135,15 @@ def test_what_reviews_want_kept_and_nobody_calls_wrong_must_not_be_lost() -> Non
     assert find_lost(bare, count_panel(bare), "x") == []
 
 
+def test_only_the_side_ahead_says_what_must_not_be_lost() -> None:
+    reviewed = {
+        seat: (row[0].model_copy(update={"keep": (f"what {seat} wants",)}),)
+        for seat, row in MAJORITY.reviewed.items()
+    }
+    panel = replace(MAJORITY, reviewed=reviewed)
+    assert find_lost(panel, count_panel(panel), "x") == ["what Advisor 1 wants", "what Advisor 2 wants"]
+
+
 def test_the_draft_is_the_answer_of_the_side_ahead_that_most_call_the_best_then_has_the_fewest_errors() -> (
     None
 ):

@@ -24,7 +24,7 @@ from server.debate.replies.extract import Reply
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
-from server.debate.views.advice import is_answer_of
+from server.debate.views.advice import describe_advice, is_answer_of
 from server.debate.views.progress import estimate_line
 from server.debate.views.rounds import list_tasks
 from server.debate.views.verdict import build_verdict
@@ -392,6 +392,7 @@ def test_readings_that_are_missing_or_contradict_each_other_are_named() -> None:
     at.play()
     told = "Advisor 1 followed different answers in its two readings, and has no vote."
     assert told in build_verdict(at.debate).answer.keep_in_mind
+    assert not any(one.startswith("Advisor 1") for one in build_verdict(at.debate).dissent)
 
 
 def test_what_was_asked_for_again_and_came_is_no_caution() -> None:
@@ -439,6 +440,8 @@ def test_a_retracted_answer_leaves_groups_and_votes() -> None:
     played.intervene("retract", to="Advisor 1", round=1)
     played.play()
     assert [*build_panel(played.debate).answers] == ["Advisor 2", "Advisor 3"]
+    titles = [describe_advice(played.debate, event)[0] for event in played.debate.advice[:2]]
+    assert titles == ["Advisor 1 gives the first answer (retracted)", "Advisor 2 gives the second answer"]
     assert not any("Advice A" in prompt for prompt in played.prompts("writer"))
     assert verify_bodies(build_bodies(played.events)) == played.debate
 

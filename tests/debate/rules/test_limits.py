@@ -208,6 +208,11 @@ class TestEstimates:
         options = {"moderator": {"opens": True, "closes": True}, "referee": True, "output_schema": {}}
         assert estimate(Debate(build_setup(format="verdict", options=options))).calls == 4 + 6 + 3
 
+    def test_who_speaks_alone_takes_as_long_as_all_who_speak_together(self) -> None:
+        at_once, one_by_one = (estimate(Debate(build_setup(format=name))) for name in ("advocates", "settle"))
+        assert (at_once.calls, at_once.seconds) == (6, (9, 60))
+        assert (one_by_one.calls, one_by_one.seconds) == (9, (9 * 3, 9 * 20))
+
     def test_it_ranges_from_little_to_much(self) -> None:
         found = estimate(Debate(build_setup()))
         assert 0 < found.input_tokens[0] < found.input_tokens[1]

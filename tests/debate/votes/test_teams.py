@@ -1,5 +1,6 @@
 """Which models are chosen from candidates: by skill, by what their errors have in common, and by price."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -10,7 +11,7 @@ from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.team import Team
 from server.debate.votes.families import family
 from server.debate.votes.skills import NOTHING, Knowledge, PairErrors, Tally, compute_overconfidence
-from server.debate.votes.teams import TeamRequest, choose_team, draw_accuracies, list_contenders
+from server.debate.votes.teams import Member, Pool, TeamRequest, choose_team, draw_accuracies, list_contenders
 
 pytestmark = pytest.mark.requirement("D17")
 
@@ -139,6 +140,14 @@ def test_a_model_below_chance_adds_nothing_and_a_correlation_needs_errors_to_dif
     known = know({ALPHA: 0.8, BETA: 0.8}, items=4000)
     kept = choose(replace(known, pairs=never), candidates=(ALPHA, BETA), judges=0)
     assert kept == choose(known, candidates=(ALPHA, BETA), judges=0)
+
+
+def test_a_model_alone_is_as_often_right_as_it_is_drawn_to_be() -> None:
+    alone = Member(ALPHA, "alpha", log_odds=math.log(4), weight=math.log(4), price=0.0, rank=b"")
+    pool = Pool(NOTHING, Fraction(1))
+    assert pool.compute_accuracy(alone) == pytest.approx(0.8)
+    pool.add(alone, [])
+    assert pool.compute_accuracy() == pytest.approx(0.8)
 
 
 def test_errors_are_compared_of_those_who_sit_and_of_the_best_drawn() -> None:
