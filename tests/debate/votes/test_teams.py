@@ -144,7 +144,7 @@ def test_a_model_below_chance_adds_nothing_and_a_correlation_needs_errors_to_dif
 
 def test_a_model_alone_is_as_often_right_as_it_is_drawn_to_be() -> None:
     alone = Member(ALPHA, "alpha", log_odds=math.log(4), weight=math.log(4), price=0.0, rank=b"")
-    pool = Pool(NOTHING, Fraction(1))
+    pool = Pool(NOTHING, 1.0)
     assert pool.compute_accuracy(alone) == pytest.approx(0.8)
     pool.add(alone, [])
     assert pool.compute_accuracy() == pytest.approx(0.8)
