@@ -39,7 +39,7 @@ from server.debate.views.answer import (
     list_answer_cautions,
 )
 from server.debate.views.findings import build_finding_lines, find_side_ahead, is_second, visible_judgments
-from server.debate.views.names import name_debate
+from server.debate.views.names import name_debate, name_event
 from server.debate.views.state import (
     describe_costs,
     known_debaters,
@@ -392,8 +392,10 @@ def list_dissent(debate: Debate, conclusion: Concluded) -> list[str]:
 
 def read_made_position(debate: Debate) -> str:
     """The position that judges made of the others, in a synthesis; "" otherwise."""
-    conclusion = name_debate(debate).verdict
-    return conclusion.verdict if conclusion and conclusion.outcome == "synthesis" else ""
+    conclusion = debate.verdict
+    if conclusion is None or conclusion.outcome != "synthesis":
+        return ""
+    return name_event(debate, conclusion).verdict
 
 
 def winner_stance(debate: Debate) -> str:
