@@ -16,10 +16,11 @@ import anyio
 from anyio import to_thread
 
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
-from server.debate.facts.events import Ended, Recorded
+from server.debate.facts.events import Ended
 from server.debate.records.receipt import RULES, build_statement, find_difference, find_end
 from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
+from server.debate.views.state import StoredDebate
 from server.debate.views.verdict import build_verdict
 from server.engine.database.origins import RECEIPT
 from server.engine.database.snapshots import DebateSnapshot
@@ -88,7 +89,7 @@ def read_receipt(text: str, snapshot: DebateSnapshot) -> Receipt:
     except ValueError:
         return Receipt(None, "The receipt that was kept is damaged.")
     try:
-        check_receipt(envelope, snapshot.id, snapshot.entries)
+        check_receipt(envelope, snapshot)
     except InvalidRequestError as error:
         return Receipt(envelope, str(error))
     return Receipt(envelope)
@@ -125,7 +126,7 @@ def sign_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> dict[str, 
     )
 
 
-def check_receipt(envelope: Any, debate_id: str, history: Sequence[Recorded]) -> OpenedEnvelope:
+def check_receipt(envelope: Any, stored: StoredDebate) -> OpenedEnvelope:
     """Check a receipt against a record that was checked before.
 
     Raises:
@@ -134,19 +135,20 @@ def check_receipt(envelope: Any, debate_id: str, history: Sequence[Recorded]) ->
     content = open_envelope(envelope)
     statement = content.statement
     name = statement["subject"][0]["name"] if isinstance(statement.get("subject"), list) else ""
-    require(name == f"debate:{debate_id}", f"The receipt is of another debate: {str(name)[:60]}.")
+    require(name == f"debate:{stored.id}", f"The receipt is of another debate: {str(name)[:60]}.")
     require(
-        find_end(history) > 0,
+        find_end(stored.entries) > 0,
         "The receipt is of a debate that has ended, and this one has not: it was cut short.",
     )
     predicate = statement["predicate"]
     rules = predicate.get("rule", {}).get("rules") if isinstance(predicate.get("rule"), dict) else ""
     require(rules == RULES, f"The receipt was counted by rules that are unknown here: {str(rules)[:40]}.")
     own_statement = build_statement(
-        debate_id,
-        history,
+        stored.id,
+        stored.entries,
         version=str(predicate.get("software", {}).get("version")),
         public_key=str(predicate["signer"]["public_key"]),
+        replayed=stored.debate,
     )
     place = find_difference(statement, own_statement)
     require(not place, f"The receipt is not what the entries come to: {place} is something else.")

@@ -137,7 +137,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
     debate, envelope = record.debate, export.receipt.envelope
     check_headline(export, debate)
     if envelope is not None:
-        check_receipt(envelope, record.id, record.entries)
+        check_receipt(envelope, record)
     if not debate.ended:  # which servers it may use is for this machine's settings to say
         for debater in debate.setup.debaters:
             manager.planner.research.check(debater.tools, for_debater=True)

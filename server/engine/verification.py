@@ -71,7 +71,7 @@ def verify_signature(snapshot: DebateSnapshot, envelope: Any, keys: Keys) -> Ite
             yield Check("signature", finding, "The debate has ended, and the file holds no signed receipt.")
         return
     try:
-        content = check_receipt(envelope, snapshot.id, snapshot.entries)
+        content = check_receipt(envelope, snapshot)
     except InvalidRequestError as error:
         yield Check("signature", "wrong", str(error))
         return
