@@ -56,19 +56,20 @@ def describe_section(text: str, start: int, end: int) -> str:
 
 def search_passage(text: str, query: str) -> tuple[int, int] | None:
     """The passage with the rarest words of a query, or the page that it names; None if nothing matches."""
+    index = _index(text)  # first: a search for nothing prepares a text for others
     page = _PAGE_QUERY.match(query)
     words = {word.casefold() for word in _WORD.findall(query[page.end() :] if page else query)}
+    if not words:
+        return _find_page(text, page[1]) if page else None
     pieces = [
         (piece, words_of_piece)
-        for piece, words_of_piece in zip(split_document(text, PASSAGE_LENGTH), _index(text), strict=True)
+        for piece, words_of_piece in zip(split_document(text, PASSAGE_LENGTH), index, strict=True)
         if page is None or _is_on_page(text, piece, int(page[1]))
     ]
-    if page and not words:
-        return _find_page(text, page[1])
-    counts = {word: sum(word in words_of_piece for words_of_piece in _index(text)) for word in words}
+    counts = {word: sum(word in words_of_piece for words_of_piece in index) for word in words}
     scores = [
         (
-            sum(math.log(1 + len(_index(text)) / counts[word]) for word in words & words_of_piece),
+            sum(math.log(1 + len(index) / counts[word]) for word in words & words_of_piece),
             -piece[0],
             piece,
         )

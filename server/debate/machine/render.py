@@ -223,14 +223,14 @@ def offers_handoff(debate: Debate, call: Call) -> bool:
 
 def render(debate: Debate, call: Call) -> Prompt:
     schema, is_ours = build_response_schema(debate, call)
-    parts = render_parts(debate, call)
-    record, task = f"{parts[0]}\n\n", parts[1]
-    before_positions, positions, _ = record.partition("\n\n# Positions\n")
+    record, task = render_parts(debate, call)
+    length = len(record) + 2  # with an empty line
+    positions = record.find("\n\n# Positions\n")
     heading = "" if call.task in ADVICE_TASKS else f"{TASK_HEADING}\n"
     return Prompt(
         messages=(
             Message("system", render_rules(debate)),
-            Message("user", f"{record}{heading}{task}"),
+            Message("user", f"{record}\n\n{heading}{task}"),
         ),
         summary=build_prompt_summary(debate, call, name_task(call)),
         schema=schema,
@@ -239,8 +239,8 @@ def render(debate: Debate, call: Call) -> Prompt:
         functions=(replies.handoff_function([*side_labels(debate).values()]),)
         if offers_handoff(debate, call)
         else (),
-        record=len(record),
-        documents=len(before_positions) + 2 if positions else len(record),
+        record=length,
+        documents=length if positions < 0 else positions + 2,
     )
 
 

@@ -49,9 +49,9 @@ def build_cache_fields(cache: PromptCache, request: Request) -> dict[str, Any]:
     prompt = request.prompt
     fields: dict[str, Any] = {CACHE_OPTIONS: {"mode": "explicit"}} if cache.mark == "openai" else {}
     if cache.has_key and request.marks:
-        beginning = "\n".join([*(one.content for one in prompt.messages[:-1]), ""])
-        beginning += prompt.messages[-1].content[: prompt.documents]
-        fields[CACHE_KEY] = sha256(beginning.encode()).hexdigest()[:32]
+        digest = sha256("\n".join([*(one.content for one in prompt.messages[:-1]), ""]).encode())
+        digest.update(prompt.messages[-1].content[: prompt.documents].encode())
+        fields[CACHE_KEY] = digest.hexdigest()[:32]
     return fields
 
 
