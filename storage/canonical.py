@@ -73,5 +73,5 @@ def _is_plain(value: Any) -> bool:
         return bool(-_MAX_EXACT_INT < value < _MAX_EXACT_INT)
     if kind is dict:
         has_plain_keys = {*map(type, value)} <= {str} and "".join(value).isascii()
-        return has_plain_keys and all(map(_is_plain, value.values()))
-    return (kind is list or kind is tuple) and all(map(_is_plain, value))
+        return has_plain_keys and _is_plain([*value.values()])
+    return (kind is list or kind is tuple) and all(map(_is_plain, [p for p in value if type(p) is not str]))

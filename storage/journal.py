@@ -7,9 +7,8 @@ few disk syncs, not two hundred. What differs between databases is how the rows 
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from time import monotonic
 from typing import Any
-
-import anyio
 
 from storage.canonical import encode_canonical
 from storage.chain import (
@@ -139,7 +138,7 @@ class Journal(ABC):
         outcome: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
         summary_columns, reservation = encode_summary(summary), encode_reservation(reserved)
         append = Append(stream, after, at, actor, bodies, texts, summary_columns, key, reservation, seal)
-        self._pending.append((append, anyio.current_time(), outcome))
+        self._pending.append((append, monotonic(), outcome))
         if self._commit_task is None or self._commit_task.done():
             # A separate task: cancelling one caller must not cancel a transaction with other appends.
             self._commit_task = asyncio.create_task(self._commit_all(), name="journal")
@@ -161,7 +160,7 @@ class Journal(ABC):
             self._pending = []
             outcomes: Sequence[list[Entry] | BaseException]
             # The first one's time has passed in the queue: waits for a lock do not add up.
-            wait = max(batch[0][1] + self._timeout - anyio.current_time(), 0)
+            wait = max(batch[0][1] + self._timeout - monotonic(), 0)
             try:
                 outcomes = await self._write([append for append, _, _ in batch], wait)
             except StorageError as error:

@@ -37,23 +37,25 @@ class AnswerRoom(NamedTuple):
         return AnswerRoom(text, wide - text)
 
 
-def find_room(debate: Debate, call: Call, prompt: Prompt, *, is_wide: bool = False) -> AnswerRoom:
-    """The room that window and budget leave. Raises ModelError where prompt and answer do not fit the model's window.
+def find_rooms(debate: Debate, call: Call, prompt: Prompt) -> tuple[AnswerRoom, AnswerRoom]:
+    """(the room that window and budget leave, the wider one). Raises ModelError where one is too large for the window.
 
     A budget shortens only the room to think. A text that is cut short would be paid for and useless.
     """
-    room = AnswerRoom(count_text_tokens(debate, call), debate.limits.thinking_tokens)
-    room = room.widen() if is_wide else room
-    window = debate.windows.get(call.model, 0)
+    wanted = AnswerRoom(count_text_tokens(debate, call), debate.limits.thinking_tokens)
+    window, left = debate.windows.get(call.model, 0), count_tokens_left(debate, call.model)
     tokens = estimate_tokens(message.content for message in prompt.messages)
-    misfit = describe_misfit(call.model, window, tokens, room.text)
-    if misfit:
-        raise ModelError(
-            "too_long", f"{misfit}; it was not asked. Choose one with a larger window.", attempts=0
-        )
-    limit = max(window - tokens, ANSWER_TOKENS) if window else room.tokens
-    text = min(room.text, limit)
-    return AnswerRoom(text, max(min(room.tokens, limit, count_tokens_left(debate, call.model)) - text, 0))
+
+    def fit(room: AnswerRoom) -> AnswerRoom:
+        if misfit := describe_misfit(call.model, window, tokens, room.text):
+            raise ModelError(
+                "too_long", f"{misfit}; it was not asked. Choose one with a larger window.", attempts=0
+            )
+        limit = max(window - tokens, ANSWER_TOKENS) if window else room.tokens
+        text = min(room.text, limit)
+        return AnswerRoom(text, max(min(room.tokens, limit, left) - text, 0))
+
+    return fit(wanted), fit(wanted.widen())
 
 
 def count_text_tokens(debate: Debate, call: Call) -> int:

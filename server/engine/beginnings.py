@@ -6,7 +6,7 @@ remembered here for as long as any of them keeps it, by model and text: also for
 the same document. Nothing depends on it but money.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -61,7 +61,7 @@ class Beginnings:
     _known: dict[bytes, Beginning] = field(default_factory=dict)
 
     async def follow(
-        self, name: str, request: Request, cache: PromptCache, sharing: Sharing
+        self, name: str, request: Request, cache: PromptCache, find_sharing: Callable[[], Sharing]
     ) -> tuple[Request, Beginning | None]:
         """(the request, with marks for the provider's cache; what it is the first to send, for `lead`).
 
@@ -70,7 +70,7 @@ class Beginnings:
         places = list_places(name, request, with_schema=False)
         if not places:
             return request, None
-        last, known = places[-1], self.find(places)
+        sharing, last, known = find_sharing(), places[-1], self.find(places)
         if cache.reads_schema and request.prompt.schema and not request.functions:
             is_shared = sharing.is_shared or known is not None
             if is_shared and sharing.may_omit_schema and request.prompt.strict:
@@ -133,6 +133,8 @@ class Beginnings:
 def list_places(name: str, request: Request, *, with_schema: bool) -> list[Place]:
     """The places of a request's prompt from which on providers keep it, each with a key for all up to there."""
     prompt = request.prompt
+    if estimate_tokens(message.content for message in prompt.messages) < LONG_TOKENS:
+        return []
     head = (name, prompt.schema if with_schema else None, [asdict(one) for one in request.functions])
     digest = sha256(to_json(head))
     places, start, tokens = [], 0, 0
@@ -141,9 +143,9 @@ def list_places(name: str, request: Request, *, with_schema: bool) -> list[Place
         tokens += estimate_tokens([message.content])
     text = prompt.messages[-1].content
     for end in prompt.list_record_ends():
-        digest.update(text[start:end].encode())
-        tokens += estimate_tokens([text[start:end]])
-        start = end
+        part, start = text[start:end], end
+        digest.update(part.encode())
+        tokens += estimate_tokens([part])
         if tokens >= LONG_TOKENS:
             places.append(Place(end, tokens, digest.copy().digest()))
     return places

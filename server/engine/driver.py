@@ -93,7 +93,7 @@ class DebateDriver:
         self.clients[debate_id] = client
         if run := self.runs.get(debate_id):
             run.client = client
-            run.wake()
+            run.news.set()
 
     def can_run(self, snapshot: DebateSnapshot) -> bool:
         """Whether a debate can go on now: it waits for nobody, or only for the model of a client that is here."""

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -31,10 +32,10 @@ from server.debate.records.answers import check_answer
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import Deadline
 from server.debate.rules.calls import Call
-from server.debate.rules.sharing import NOTHING_SHARED, Sharing, find_sharing
+from server.debate.rules.sharing import find_sharing
 from server.debate.state.debate import Debate
 from server.debate.state.seats import find_models, find_own_models, find_tools
-from server.engine.answer_room import add_usage, find_debater, find_room
+from server.engine.answer_room import add_usage, find_debater, find_rooms
 from server.engine.beginnings import Beginnings
 from server.engine.database.cache import AnswerReuse, KeptAnswer
 from server.engine.turnstile import Turnstile
@@ -69,7 +70,6 @@ class CallTerms:
     on_text: OnText | None = None  # told of each piece of the reply
     client: Model | None = None  # the client's own model, if it can be asked
     reuse: AnswerReuse | None = None  # answers of other debates
-    sharing: Sharing = NOTHING_SHARED  # what its prompt has in common with others
 
 
 @dataclass
@@ -96,9 +96,10 @@ class ModelCaller:
 
     async def call(self, debate: Debate, call: Call, terms: CallTerms) -> Event | None:
         """The event that results from a call, without secrets; None where nobody was asked. Raises nothing."""
-        on_text = withhold_secrets(terms.on_text) if terms.on_text else None
+        if terms.on_text:
+            terms = replace(terms, on_text=withhold_secrets(terms.on_text))
         try:
-            event = await self.ask_within_deadline(debate, call, replace(terms, on_text=on_text))
+            event = await self.ask_within_deadline(debate, call, terms)
         except WithdrawnError:
             return None
         event = redact_model(event, MODEL_FIELDS if redact(call.model) != call.model else ())
@@ -159,7 +160,7 @@ class ModelCaller:
         if not batches and (problems := self.research.find_problems(servers)):
             lookups = [Lookup(tool="servers", arguments="", failed=problem) for problem in problems]
             return build_researched(call, lookups)
-        room, wide = (find_room(debate, call, prompt, is_wide=is_wide) for is_wide in (False, True))
+        room, wide = find_rooms(debate, call, prompt)
         request = Request(
             prompt=prompt,
             seat=call.seat,
@@ -174,9 +175,8 @@ class ModelCaller:
             group=str(debate.setup.seed),
             owner=terms.owner,
         )
-        wider = replace(request, max_tokens=wide.tokens, thinking_tokens=wide.thinking)
-        terms = replace(terms, sharing=find_sharing(debate, call))
-        ask = partial(self.ask_with_room, debate, call, (request, wider), terms)
+        widen = partial(replace, request, max_tokens=wide.tokens, thinking_tokens=wide.thinking)
+        ask = partial(self.ask_with_room, debate, call, request, widen, terms)
         reply = await (self.reuse_answer(call, request, terms.reuse, ask) if terms.reuse else ask())
         await self.turnstile.enter(terms.owner)
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
@@ -221,18 +221,18 @@ class ModelCaller:
         return reply
 
     async def ask_with_room(
-        self, debate: Debate, call: Call, requests: tuple[Request, Request], terms: CallTerms
+        self, debate: Debate, call: Call, request: Request, widen: Callable[[], Request], terms: CallTerms
     ) -> Reply:
         """The reply of a model; where its limit of tokens came before its answer, that to the same with more room.
 
-        `requests`: with the usual room, and with more. A model that needs more gets it at once from then on.
+        `widen`: gives the request with more. A model that needs more gets it at once from then on.
         """
-        request, wider = requests
         if call.model in self.long_thinkers:
-            return await self.ask(call, wider, terms)
-        reply = await self.ask(call, request, terms)
+            return await self.ask(debate, call, widen(), terms)
+        reply = await self.ask(debate, call, request, terms)
         if not reply.cut or reply.function_calls or reply.usage.sent_tokens:
             return reply
+        wider = widen()
         has_more = self.models.find_limit(call.model, wider) > self.models.find_limit(call.model, request)
         if not has_more or not isinstance(await read_reply(debate, call, reply), Failed):
             return reply
@@ -244,7 +244,8 @@ class ModelCaller:
         # A watcher who saw part of a reply gets no pieces of the next one.
         terms = replace(terms, on_text=None) if reply.text else terms
         try:
-            longer_reply = await self.ask(call, replace(wider, timeout=seconds, max_attempts=attempts), terms)
+            wider = replace(wider, timeout=seconds, max_attempts=attempts)
+            longer_reply = await self.ask(debate, call, wider, terms)
         except ModelError as error:
             failure_usage = error.usage or Usage(model=call.model, attempts=error.attempts)
             raise ModelError(
@@ -252,20 +253,21 @@ class ModelCaller:
             ) from error
         return replace(longer_reply, usage=add_usage(reply.usage, longer_reply.usage))
 
-    async def ask(self, call: Call, request: Request, terms: CallTerms) -> Reply:
+    async def ask(self, debate: Debate, call: Call, request: Request, terms: CallTerms) -> Reply:
         """The reply of a model, with the time that it took; of one that does not keep its time limit, an error."""
         longest = self.models.max_reply_seconds(call.model, request.timeout) + self.leeway
         client = terms.client if call.model == CLIENT else None
         model = self.models.watch(call.model, client) if client else self.models.get(call.model)
         own = None
         if cache := self.models.find_cache(call.model):
-            request, own = await self.beginnings.follow(call.model, request, cache, terms.sharing)
-        start = anyio.current_time()
+            sharing = partial(find_sharing, debate, call)
+            request, own = await self.beginnings.follow(call.model, request, cache, sharing)
+        start = monotonic()
         with anyio.move_on_after(longest) as limit, self.beginnings.lead(own, terms.on_text) as on_text:
             reply = await model.reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {request.timeout:g} seconds.")
-        milliseconds = reply.usage.milliseconds or round((anyio.current_time() - start) * 1000)
+        milliseconds = reply.usage.milliseconds or round((monotonic() - start) * 1000)
         return replace(reply, usage=reply.usage.model_copy(update={"milliseconds": milliseconds}))
 
     async def measure(self, debate: Debate, call: Call, timeout_seconds: float, owner: str) -> Event:
@@ -327,8 +329,9 @@ def hash_request(model: str, request: Request) -> str:
     functions = rfc8785.dumps([asdict(each) for each in request.functions]) if request.functions else b"[]"
     is_ours = request.prompt.strict  # without floats, large numbers and names beyond ASCII: sorting is enough
     schema = (encode_sorted if is_ours else rfc8785.dumps)(request.prompt.schema)
-    digest = sha256(b'{"functions":%b,"messages":%b,' % (functions, to_json(messages)))
-    digest.update(b'"model":%b,"schema":%b}' % (to_json(model), schema))
+    digest = sha256(b'{"functions":%b,"messages":' % functions)
+    digest.update(to_json(messages))
+    digest.update(b',"model":%b,"schema":%b}' % (to_json(model), schema))
     return digest.hexdigest()
 
 

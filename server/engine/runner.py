@@ -6,6 +6,7 @@ part of the debate. After a conflict with another writer the calls are compared 
 is recorded as long as the debate still accepts it.
 """
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,6 @@ from itertools import chain, repeat
 from typing import assert_never
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream
 
 from server.debate.facts.answers import PromptsComputed
 from server.debate.facts.events import Event, Paused, PhaseEntered, Resumed
@@ -54,10 +54,6 @@ RESERVATION_POLL_INTERVAL = 0.2  # seconds between looks at what other processes
 RETRY_DELAYS = (0.5, 1.0, 2.0)  # seconds; the last one repeats while the database cannot be used
 
 
-def do_nothing() -> None:
-    pass
-
-
 @dataclass(slots=True)
 class Run:
     """A debate that is run as far as requested, as its runner and its watchers see it."""
@@ -68,24 +64,24 @@ class Run:
     started_at: datetime | None = None  # when this process got the lease
     lease_scope: anyio.CancelScope | None = None  # while it has it
     task_scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)  # of all that the run does
-    changed: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, at each change
+    changed: asyncio.Event = field(default_factory=asyncio.Event)  # set, and replaced, at each change
     done: bool = False
     error: Exception | None = None
     trouble: Exception | None = None  # why it cannot go on, or record answers, now
     client: ClientModel | None = None  # the model of a client that waits for the debate, or has done so
     reuse: AnswerReuse | None = None  # of answers, where that is asked for
-    wake: Callable[[], None] = do_nothing  # have it look for what can be asked now
+    news: asyncio.Event = field(default_factory=asyncio.Event)  # set to have it look what can be asked now
     is_asking: bool = False  # whether answers are on their way to it, or are being recorded
 
     def update(self, snapshot: DebateSnapshot) -> None:
         """Take a newer state; older ones may arrive late and are dropped."""
-        if snapshot.debate.version >= self.snapshot.debate.version:
+        if snapshot is not self.snapshot and snapshot.debate.version >= self.snapshot.debate.version:
             self.snapshot = snapshot
             self.notify()
 
     def notify(self) -> None:
         self.changed.set()
-        self.changed = anyio.Event()
+        self.changed = asyncio.Event()
 
     def hold_up(self, trouble: Exception) -> None:
         """Remember what holds the run up now. Those who wait are told once, when it begins."""
@@ -175,7 +171,7 @@ class Runner:
         A seat whose reply could not be used is called again without waiting for the others. Returns whether any
         call was made: the day's budget may allow none.
         """
-        send, receive = anyio.create_memory_object_stream[Result | None](math.inf)
+        results: list[Result] = []  # that have arrived, each with news
         in_flight: dict[tuple[str, int], Amount] = {}  # what is reserved, by slot
         has_called = False
 
@@ -187,12 +183,12 @@ class Runner:
             is_streamed = self.text_listeners and call.task != "ballot"  # which is private
             on_text = partial(self.send_text, snapshot.id, call.seat) if is_streamed else None
             terms = CallTerms(attempts, deadline, snapshot.owner, on_text, run.client, run.reuse)
-            await send.send((call, await self.model_caller.call(snapshot.debate, call, terms)))
+            results.append((call, await self.model_caller.call(snapshot.debate, call, terms)))
+            run.news.set()
 
         await self.model_caller.turnstile.enter(run.snapshot.owner)
         try:
-            async with anyio.create_task_group() as calls, send, receive:
-                run.wake = partial(send.send_nowait, None)  # None only makes the loop look again
+            async with anyio.create_task_group() as calls:
                 while True:
                     snapshot, step = run.snapshot, self.find_calls(run)
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
@@ -205,15 +201,18 @@ class Runner:
                     if not in_flight:
                         break
                     has_called = True
-                    results = await self.receive_results(receive, run.snapshot.owner)
-                    for call, _ in results:
+                    await run.news.wait()
+                    await self.model_caller.turnstile.enter(run.snapshot.owner)
+                    run.news.clear()
+                    arrived, results[:] = [*results], []  # one write for all
+                    for call, _ in arrived:
                         del in_flight[call.slot_key]
-                    await self.record_answers(run, results, in_flight.values())
+                    await self.record_answers(run, arrived, in_flight.values())
                     self.daily_budget.announce_release()
         except ExceptionGroup as group:  # the first error stops the others
             raise group.exceptions[0] from None
         finally:
-            run.wake, run.is_asking = do_nothing, False
+            run.is_asking = False
         if self.is_draining:
             raise LeaseLostError
         return has_called
@@ -222,16 +221,6 @@ class Runner:
         """The next step, as long as it needs no code of the caller."""
         elapsed = self.compute_elapsed(run)
         return decide(run.snapshot.debate, elapsed=elapsed, asks_client=run.asks_client)
-
-    async def receive_results(
-        self, receive: MemoryObjectReceiveStream[Result | None], owner: str
-    ) -> list[Result]:
-        """The next result, and those that arrived meanwhile: one write for all. None is a reason to look again."""
-        results = [await receive.receive()]
-        await self.model_caller.turnstile.enter(owner)
-        while receive.statistics().current_buffer_used:
-            results.append(receive.receive_nowait())
-        return [result for result in results if result]
 
     async def reserve_calls(
         self, snapshot: DebateSnapshot, step: Ask, in_flight: Mapping[tuple[str, int], Amount]

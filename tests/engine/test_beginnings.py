@@ -155,7 +155,7 @@ async def begin(
     known: Beginnings, request: Request, sharing: Sharing = SHARED
 ) -> tuple[Request, Beginning | None]:
     with anyio.fail_after(PATIENCE):
-        return await known.follow("mine/m", request, PromptCache(reads_schema=True), sharing)
+        return await known.follow("mine/m", request, PromptCache(reads_schema=True), lambda: sharing)
 
 
 async def test_a_text_is_marked_as_far_as_it_was_read_and_as_far_as_others_will_read_it() -> None:

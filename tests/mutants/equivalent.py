@@ -18,7 +18,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "No clock is read at the very moment at which the minute is over.",
     (
         "storage/sqlite/connections/connection.py",
-        "return anyio.current_time() + self._delay >= self._deadline",
+        "return monotonic() + self._delay >= self._deadline",
         "return anyio.current_time() + self._delay > self._deadline",
     ): "No clock is read at the very moment of the deadline.",
 }

@@ -208,6 +208,7 @@ def events_after_quorum_shortfall(debate: Debate, reason: str, elapsed: ElapsedT
     return (Paused(cause="quorum", reason=reason),)
 
 
+@once
 def plan_calls(debate: Debate, calls: tuple[Call, ...], elapsed: ElapsedTime) -> Step:
     """Make the calls, as far as budget and time allow."""
     remaining, deadline = compute_remaining(debate, elapsed), call_deadline(debate, elapsed)

@@ -28,6 +28,7 @@ from server.debate.rules.calls import WITHOUT_POSITIONS, Call
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, TranscriptEvent
 from server.debate.state.labels import SECOND_READING, order_sides, side_labels, turn_text
+from server.debate.state.memo import once
 from server.debate.state.seats import hides
 from server.debate.votes.readings import order_turns
 
@@ -218,6 +219,7 @@ def place_turns(
     yield from ((turn, False) for turn in chain.from_iterable(waiting))
 
 
+@once
 def find_other_argument(debate: Debate, call: Call) -> Spoke | None:
     """The last argument of another seat that the prompt of this call shows."""
     hides_round = is_debater_call(debate, call) and debate.round_phase(call.round).order == "together"

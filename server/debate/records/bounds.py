@@ -5,6 +5,7 @@ A text without a row in `TEXT_LENGTHS` is a name, and must be one clean line.
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
@@ -190,12 +191,12 @@ def check_fact(fact: Fact) -> None:
     ):
         require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     lengths = list_text_lengths(type(fact))
-    for name, value in fact:
+    for name, value in vars(fact).items():
         for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, str):
-                check_text(name, part, lengths.get(name))
-            elif isinstance(part, Fact):
+            if isinstance(part, Fact):
                 check_fact(part)
+            elif part and isinstance(part, str):
+                check_text(name, part, lengths.get(name))
     if isinstance(fact, Usage):
         check_usage(fact)
     if isinstance(fact, Failed):
@@ -207,13 +208,14 @@ def check_fact(fact: Fact) -> None:
         check_price(fact)
 
 
+@cache
 def list_text_lengths(kind: type[Fact]) -> Mapping[str, int]:
     return next((TEXT_LENGTHS[base] for base in kind.__mro__ if base in TEXT_LENGTHS), {})
 
 
 def check_text(name: str, text: str, limit: int | None) -> None:
     if limit is None:
-        require(not text or is_line(text), f"{name}: one clean line of at most {MAX_LINE_LENGTH} characters")
+        require(is_line(text), f"{name}: one clean line of at most {MAX_LINE_LENGTH} characters")
         return
     require(len(text) <= limit, f"{name}: {len(text):,} characters, and {limit:,} are allowed")
     require(clean(f"|{text}|") == f"|{text}|", f"{name}: it holds control characters")

@@ -225,13 +225,12 @@ def compute_max_call_cost(debate: Debate, tokens: tuple[int, int]) -> Decimal:
 
 def count_tokens_left(debate: Debate, model: str) -> int:
     """How many tokens of an answer of this model the limits still pay for; negative if more was spent."""
-    limits, spending = debate.limits, compute_spending(debate)
-    bounds = [UNBOUNDED]
+    limits, bounds = debate.limits, [UNBOUNDED]
     if limits.max_output_tokens:
-        bounds.append(limits.max_output_tokens - spending.output_tokens)
-    price = next((Decimal(row.output or 0) for row in debate.prices if row.model == model), Decimal(0))
-    if limits.max_cost_usd and price:
-        bounds.append(int((Decimal(limits.max_cost_usd) - spending.cost_usd) / price))
+        bounds.append(limits.max_output_tokens - compute_spending(debate).output_tokens)
+    prices = (Decimal(row.output or 0) for row in debate.prices if row.model == model)
+    if limits.max_cost_usd and (price := next(prices, Decimal(0))):
+        bounds.append(int((Decimal(limits.max_cost_usd) - compute_spending(debate).cost_usd) / price))
     return min(bounds)
 
 

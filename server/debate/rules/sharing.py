@@ -31,9 +31,6 @@ class Sharing(NamedTuple):
     may_omit_schema: bool = True
 
 
-NOTHING_SHARED = Sharing()
-
-
 def find_sharing(debate: Debate, call: Call) -> Sharing:
     is_trusted = not any(
         failure.cause == "unreadable" and failure.model in ("", call.model) for failure in debate.failures

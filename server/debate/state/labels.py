@@ -36,7 +36,8 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
     label_like_words = find_taken(texts)
     free = [f"{letter}{number}" for letter in _LETTERS for number in _NUMBERS]
     free = [label for label in free if label not in label_like_words]
-    free.sort(key=lambda label: sha256(f"{seed}:label:{label}".encode()).digest())
+    digests = {sha256(f"{seed}:label:{label}".encode()).digest(): label for label in free}
+    free = [digests[digest] for digest in sorted(digests)]
     first_of_letter: dict[str, str] = {}
     for label in free:
         first_of_letter.setdefault(label[0], label)

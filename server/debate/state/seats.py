@@ -133,6 +133,8 @@ def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
 def current_model(debate: Debate, seat: str) -> str:
     """The first model of a seat that has not failed, or its own where all have."""
     models = candidate_models(debate, seat)
+    if not debate.failed_models:
+        return models[0]
     return next((model for model in models if (seat, model) not in debate.failed_models), models[0])
 
 

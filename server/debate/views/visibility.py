@@ -84,7 +84,8 @@ def shows_beliefs(debate: Debate) -> bool:
 @once
 def has_callers_seat(debate: Debate) -> bool:
     """Whether the caller has or had a seat, also in inherited rounds: only then answers are hidden for a time."""
-    models = {*seat_models(debate.setup).values(), *(answer.usage.model for answer in debate.answers)}
+    inherited = debate.answers if debate.setup.forked_at_round else ()
+    models = {*seat_models(debate.setup).values(), *(answer.usage.model for answer in inherited)}
     replacements = {intervention.model for intervention in debate.find_interventions(ModelReplaced)}
     return not WRITTEN.isdisjoint(models | replacements)
 

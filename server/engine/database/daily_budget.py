@@ -5,12 +5,11 @@ in the database before they are made. So all processes on a database share the b
 nothing. A reservation ends when the answer is recorded, or with the lease of the process that held it.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
-
-import anyio
 
 from server.debate.facts.answers import SlotFact, Usage
 from server.debate.facts.events import Recorded
@@ -46,7 +45,9 @@ class DailyBudget:
     leases: Leases
     limits: DailyLimits
     owner_limits: DailyLimits = NO_LIMITS  # of each owner alone
-    released: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, when a reservation ends
+    released: asyncio.Event = field(
+        default_factory=asyncio.Event
+    )  # set, and replaced, when a reservation ends
 
     @property
     def is_limited(self) -> bool:
@@ -93,7 +94,7 @@ class DailyBudget:
     def announce_release(self) -> None:
         """Wake the debates of this process that wait for a part of the budget."""
         self.released.set()
-        self.released = anyio.Event()
+        self.released = asyncio.Event()
 
     async def find_spending(self) -> Spending:
         """What was spent today as far as prices are known, and what is reserved by calls in flight."""

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import chain, repeat
 from pathlib import Path
+from time import monotonic
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -117,13 +118,13 @@ class Patience:
     """How long a statement goes on trying while other processes have the lock."""
 
     def __init__(self, seconds: float) -> None:
-        self._deadline = anyio.current_time() + seconds
+        self._deadline = monotonic() + seconds
         self._delays = chain(LOCK_RETRY_DELAYS, repeat(LOCK_RETRY_DELAYS[-1]))
         self._delay = next(self._delays)
 
     @property
     def is_over(self) -> bool:
-        return anyio.current_time() + self._delay >= self._deadline
+        return monotonic() + self._delay >= self._deadline
 
     def end(self) -> None:
         self._deadline = 0.0
