@@ -19,7 +19,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (
         "storage/sqlite/connections/connection.py",
         "return monotonic() + self._delay >= self._deadline",
-        "return anyio.current_time() + self._delay > self._deadline",
+        "return monotonic() + self._delay > self._deadline",
     ): "No clock is read at the very moment of the deadline.",
 }
 """By file, old line and new line, as they are printed."""
