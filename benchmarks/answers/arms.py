@@ -163,7 +163,7 @@ def show_result(debate: Debate) -> str:
         return "\n\n".join(filter(None, (found.verdict, found.deliverable, found.reasoning)))
     told = found.answer.model_copy(update={"how_sure": "", "keep_in_mind": [], "cost": ""})
     rows = list_lines(told)
-    return "\n".join(row.text if row.head == told.head else f"{row.head}: {row.text}" for row in rows)
+    return "\n".join(row.text if row.head in ("", told.head) else f"{row.head}: {row.text}" for row in rows)
 
 
 def add_up(text: str, replies: Sequence[Reply]) -> Played:

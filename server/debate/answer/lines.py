@@ -61,7 +61,7 @@ class AnswerLines(BaseModel):
     cost: str = ""
     keep_in_mind: Annotated[list[str], Field(description="What weakens it, beside how sure it is")] = []
     differ_in: Annotated[str, Field(description="What decides between the sides")] = ""
-    written_by: Annotated[str, Field(description="writer, or server: composed of reviews")] = ""
+    written_by: Annotated[str, Field(description="writer: a model; server: composed of reviews")] = ""
     problem: Annotated[str, Field(description="Why there is no report or advice")] = ""
     side: Annotated[str, Field(description="Whose position leads, of judges and voters")] = ""
     findings: Annotated[list[Finding], Field(description="What each judge or voter says, by side")] = []

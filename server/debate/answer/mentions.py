@@ -6,7 +6,7 @@ People know neither, and read words.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from server.debate.answer.panel import CHECK, Panel, find_seat, list_ids, name_answer
 from server.debate.answer.texts import list_written
@@ -65,13 +65,22 @@ def drop_ids(panel: Panel, text: str) -> str:
 
     An id that stands in what was asked or answered, as "R1" in "DeepSeek R1", is a word of the matter, and stays.
     """
-    known = sorted(list_ids(panel), key=len, reverse=True)
-    either = "|".join(source for source in known if not is_word(panel, source))
-    if not either:
+    known = [source for source in list_ids(panel) if not is_word(panel, source)]
+    if not known:
         return text
+    either, plain = join_names(known), drop_citations(text, known)
+    return tell_mentions(panel, re.sub(rf"\[?(?<![A-Za-z0-9])({either})(?!\d)\]?", r"[\1]", plain))
+
+
+def drop_citations(text: str, names: Collection[str]) -> str:
+    """A text without ids or labels in brackets, such as "(A1)" or "[K7, Q31]"."""
+    either = join_names(names)
     listed = rf"(?:{either})(?:\s*(?:[{_SEPARATORS}]|and)\s*(?:{either}))*"
-    text = re.sub(rf"\s*[{_OPENING}]\s*{listed}\s*[{_CLOSING}]", "", text)
-    return tell_mentions(panel, re.sub(rf"\[?(?<![A-Za-z0-9])({either})(?!\d)\]?", r"[\1]", text))
+    return re.sub(rf"\s*[{_OPENING}]\s*{listed}\s*[{_CLOSING}]", "", text)
+
+
+def join_names(names: Collection[str]) -> str:
+    return "|".join(sorted(names, key=len, reverse=True))
 
 
 def is_word(panel: Panel, source: str) -> bool:

@@ -20,7 +20,14 @@ from server.debate.answer.panel import (
     name_exchange,
     name_review,
 )
-from server.debate.answer.report import choose_draft, find_value, limit_words, list_losses, show_report
+from server.debate.answer.report import (
+    MOST_WORDS,
+    choose_draft,
+    find_value,
+    limit_words,
+    list_losses,
+    show_report,
+)
 from server.debate.answer.texts import (
     list_opposed,
     show_answer,
@@ -83,6 +90,31 @@ remedy work as written, in the time there is, and at what cost? Which obvious re
 _LOOKOUTS = (_FIGURES, _COURSE)
 """Two readers with the same task find the same: over half of what one called missing, the other did as well."""
 
+_STYLE = """\
+- Not everything fits. First comes what decides about each claim, option, step and figure that the question names, \
+with its figure, even where you advise something else. Then what turns the advice or makes it fail. Then what to do. \
+General advice is the first to go. Drop a whole point rather than the figure, condition or consequence that makes it \
+worth reading.
+- The first paragraph is the verdict and what to do, in one to three plain sentences, said once. After it comes why, \
+also what is false in the question and what speaks against the advice; then what to do, in one list in the order of \
+doing, each step with its figure, date or sign of success; then what would turn the advice.
+- Write so that it can be read once and passed on: one thought a sentence, no figure whose origin is not told, lists \
+and short headings of your own where they help, such as "Why", "Today", "If it goes wrong".
+- A figure is the same wherever it stands.
+- Nothing that nobody wrote. No word about advisors, drafts or reviews."""
+
+_FINAL_TASK = f"""
+
+Then, in answer, write the final answer for the person who asked, as plain text of at most {MOST_WORDS} words: the \
+best answer, revised.
+- Keep what is right in it, with its figures, thresholds, conditions and steps. Mend what you call wrong. Add what you \
+call missing. Where the answers advise differently, take no side: say what decides, and what to do in each case.
+{_STYLE}
+
+"""
+
+_FINAL_KEY = ',\n"answer": "the final answer; line breaks as \\n"'
+
 _REVIEW_TASK = """\
 # Task
 Somebody acts on these answers tomorrow. Criticise them first; your own advice comes after that, in two sentences.
@@ -100,7 +132,7 @@ its figure or condition.
 reasons.
 - Never agree for the sake of agreement, and never split the difference.
 
-At most {words} words, most of them for errors and missing. JSON only:
+At most {words} words, most of them for errors and missing.{final_task}JSON only:
 {{"errors": [{{"answers": ["{first}"], "words": "the wrong words, copied", "right": "what is right, and why", \
 "matters": true if it changes what to do, else false}}],
 "missing": ["…"],
@@ -113,7 +145,7 @@ At most {words} words, most of them for errors and missing. JSON only:
 "follows": ["the answers whose advice this is; none if it is another"],
 "value": "if a number, a probability, a date or a name is asked for: only that; else empty",
 "against": "the best point against your advice",
-{probability}}}"""
+{probability}{final_key}}}"""
 
 _EXCHANGE_TASK = """\
 # Task
@@ -137,25 +169,15 @@ At most {words} words. JSON only:
 "against": "the best point against your advice",
 {probability}}}"""
 
-_REPORT_TASK = """\
+_REPORT_TASK = f"""\
 # Task
-Write the final answer for the person who asked, as plain text: revise the draft. {count}
-- {case}
+Write the final answer for the person who asked, as plain text: revise the draft. {{count}}
+- {{case}}
 - Keep what is right in the draft, with its figures, thresholds, conditions and steps, and what the reviews want kept. \
 Mend what they call wrong. Add what they call missing.
-- Not everything fits. First comes what decides about each claim, option, step and figure that the question names, \
-with its figure, even where you advise something else. Then what turns the advice or makes it fail. Then what to do. \
-General advice is the first to go. Drop a whole point rather than the figure, condition or consequence that makes it \
-worth reading.
-- The first paragraph is the verdict and what to do, in one to three plain sentences, said once. After it comes why, \
-also what is false in the question and what speaks against the advice; then what to do, in one list in the order of \
-doing, each step with its figure, date or sign of success; then what would turn the advice.
-- Write so that it can be read once and passed on: one thought a sentence, no figure whose origin is not told, lists \
-and short headings of your own where they help, such as "Why", "Today", "If it goes wrong".
-- A figure is the same wherever it stands.
-- Nothing that nobody wrote. No word about advisors, drafts or reviews.
+{_STYLE}
 
-At most {words} words."""
+At most {{words}} words."""
 
 _CASES = {
     "agreed": "They advise the same ({held}). Give that advice.",
@@ -219,6 +241,8 @@ def write_review_task(panel: Panel, seat: str, reading: int, show: Show) -> str:
         first=next(iter(seats)),
         groups=json.dumps([[label] for label in seats]),
         probability=_PROBABILITY,
+        final_task=_FINAL_TASK if panel.is_reviewed_once else " ",
+        final_key=_FINAL_KEY if panel.is_reviewed_once else "",
     )
     return f"# Answers\n{_REVIEW_INTRO[len(seats)]}\n{texts}\n\n{task}"
 

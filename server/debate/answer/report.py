@@ -378,13 +378,20 @@ def choose_report(panel: Panel, count: Count) -> Reported | None:
     )
 
 
+def find_reviewer_text(panel: Panel, count: Count) -> str:
+    """The answer that who alone reviewed wrote at the end of its review; "" where there is none, or not a good one."""
+    text = panel.reviewed[panel.readers[0]][0].text if panel.readers else ""
+    return "" if not text or find_report_problem(panel, count, text) else text
+
+
 def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
     """(what the person reads, who wrote it: "writer" or "server")."""
     chosen = choose_report(panel, count)
-    if chosen is None:
+    text = chosen.text if chosen else find_reviewer_text(panel, count)
+    if not text:
         return compose(panel, count), "server"
-    report = build_final_answer(panel, count, chosen.text)
-    if panel.check and chosen.slot_index != AFTER_CHECK:
+    report = build_final_answer(panel, count, text)
+    if chosen and panel.check and chosen.slot_index != AFTER_CHECK:
         return add_faults(panel, report), "writer"
     return report, "writer"
 

@@ -87,5 +87,6 @@ def list_written(panel: Panel) -> Iterator[str]:
     """The question, the documents, and all that the seats wrote before the report."""
     yield from (panel.question, *panel.documents)
     yield from map(show_answer, panel.answers.values())
-    yield from (show_review(panel, review) for seat in panel.readers for review in panel.reviewed[seat])
+    reviews = [review for seat in panel.readers for review in panel.reviewed[seat]]
+    yield from (f"{show_review(panel, review)}\n{review.text}" for review in reviews)
     yield from (show_exchange(one) for exchange in panel.exchanged for one in exchange.values())

@@ -69,6 +69,7 @@ class Reviewed(Answer, Advice):
     follows: tuple[str, ...] = ()  # the answers whose advice this is
     against: str = ""
     unfound: Count = 0  # quotations of answers that no answer holds
+    text: str = ""  # the answer as people read it, by who alone reviews; its first paragraph stands alone
 
 
 class Branch(Fact):

@@ -99,7 +99,8 @@ def build_advice_schema(debate: Debate, call: Call) -> dict[str, Any] | None:
     panel = build_panel(debate)
     match task := find_task(call):
         case "review":
-            return schemas.review_schema([*order_answers(panel, call.seat, call.slot_index)])
+            labels = [*order_answers(panel, call.seat, call.slot_index)]
+            return schemas.review_schema(labels, with_answer=panel.is_reviewed_once)
         case "exchange":
             return schemas.exchange_schema([*order_reviews(panel, call.seat)])
         case "report":

@@ -30,7 +30,7 @@ def answer_schema() -> dict[str, Any]:
     )
 
 
-def review_schema(labels: Sequence[str]) -> dict[str, Any]:
+def review_schema(labels: Sequence[str], *, with_answer: bool = False) -> dict[str, Any]:
     answers = list_schema(enum_schema(labels))
     error = object_schema(
         answers=answers, words=text_schema(SHORT), right=text_schema(MIDDLE), matters={"type": "boolean"}
@@ -48,6 +48,7 @@ def review_schema(labels: Sequence[str]) -> dict[str, Any]:
         value=text_schema(SHORT),
         against=text_schema(SHORT),
         probability=PERCENT,
+        **({"answer": text_schema(LONG)} if with_answer else {}),
     )
 
 

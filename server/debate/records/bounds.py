@@ -125,7 +125,7 @@ TEXT_LENGTHS: dict[type[Fact], Mapping[str, int]] = {
     Balloted: dict.fromkeys(("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH),
     advice.Advised: OPINION_LENGTHS,
     advice.Reviewed: ADVICE_LENGTHS
-    | dict.fromkeys(("missing", "keep", "differ_in", "against"), MAX_ADVICE_LENGTH),
+    | dict.fromkeys(("missing", "keep", "differ_in", "against", "text"), MAX_ADVICE_LENGTH),
     advice.Correction: dict.fromkeys(("words", "right"), MAX_ADVICE_LENGTH),
     advice.Branch: dict.fromkeys(("condition", "advice"), MAX_ADVICE_LENGTH),
     advice.Exchanged: dict.fromkeys(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
-from server.debate.answer.mentions import drop_ids, store_mentions
+from server.debate.answer.mentions import drop_citations, drop_ids, store_mentions
 from server.debate.answer.panel import Panel, name_answer
 from server.debate.answer.prompts import list_read_names, order_reviews
 from server.debate.answer.report import LEAST_SHARE, measure_kept
@@ -91,6 +91,7 @@ def read_review(panel: Panel, seats: Mapping[str, str], text: str, *, takes_pros
                 Correction(answers=answers, words=words, right=right, matters=read_flag(row.get("matters")))
             )
     quotes = [find_words(words, answer_texts) for words in list_texts(fields.get("keep"))]
+    written = read_text(fields.get("answer"))
     return read_advice(fields, ADVICE_KEYS, show) | {
         "errors": tuple(errors),
         "missing": tuple(map(show, list_texts(fields.get("missing")))),
@@ -101,6 +102,7 @@ def read_review(panel: Panel, seats: Mapping[str, str], text: str, *, takes_pros
         "follows": find_labels(fields["follows"], seats),
         "against": show(read_text(fields.get("against"))),
         "unfound": unfound + quotes.count(""),
+        "text": show(drop_citations(tidy(panel, written), seats)) if panel.is_reviewed_once else "",
     }
 
 
@@ -141,9 +143,13 @@ def read_report(panel: Panel, text: str) -> dict[str, Any]:
     """
     if begins_with_object(text) or has_advice_object(text):
         raise ValueError("plain text was asked for, not JSON")
+    return {"text": drop_ids(panel, tidy(panel, text))[:MAX_FIELD_LENGTH]}
+
+
+def tidy(panel: Panel, text: str) -> str:
+    """A text that people read, without a fence and a title, its paragraphs apart."""
     plain = _FENCED.sub(r"\1", text.strip())
-    plain = drop_title(panel, _BLANK_LINE.sub("\n\n", _HEADING.sub("", plain)))
-    return {"text": drop_ids(panel, plain)[:MAX_FIELD_LENGTH]}
+    return drop_title(panel, _BLANK_LINE.sub("\n\n", _HEADING.sub("", plain)))
 
 
 def has_advice_object(text: str) -> bool:

@@ -220,9 +220,10 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:  # noqa: C901 
 def build_advice(request: Request) -> dict[str, Any]:
     """An answer to the question, and reviews that find nothing wrong: seats on this model agree."""
     summary, choices = request.prompt.summary, list(request.prompt.summary.choices)
+    advice, reason = format_advice(summary), format_reason(summary)
     return {
-        "recommendation": format_advice(summary),
-        "because": format_reason(summary),
+        "recommendation": advice,
+        "because": reason,
         "probability": 80,
         "next": "Begin small, and measure what comes of it.",
         "changes_if": "Nothing comes of it within a month.",
@@ -233,6 +234,7 @@ def build_advice(request: Request) -> dict[str, Any]:
         "same_as": [],
         "kind": "words",
         "agrees": True,
+        "answer": f"{advice}\n\n{reason}",
         **{key: [] for key in ("errors", "keep", "missing", "branches", "faults")},
         **dict.fromkeys(("premise", "value", "assumed", "differ_in", "reply", "decides", "moved_by"), ""),
     }

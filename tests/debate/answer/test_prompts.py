@@ -29,6 +29,7 @@ pytestmark = pytest.mark.requirement("D19")
 
 ONE, TWO = "Advisor 1", "Advisor 2"
 PANEL = play_panel("AB", [("A", 83), ("B", 71)], [([], "", 64), ([], "", 62)])
+QUICK = play_panel("AB", [("A", 83), ("B", 71)], level="quick")
 
 
 def same(text: str) -> str:
@@ -64,8 +65,7 @@ def test_reviewers_of_the_same_answers_look_hardest_at_different_things_and_one_
     assert len(first) == len(second) == 1
     assert first != second
     assert find_lookouts(PANEL, ONE, 2) == second
-    quick = play_panel("AB", [("A", 83), ("B", 71)], level="quick")
-    assert find_lookouts(quick, TWO) == first | second
+    assert find_lookouts(QUICK, TWO) == first | second
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,11 @@ def test_reviewers_of_the_same_answers_look_hardest_at_different_things_and_one_
     [
         (ANSWER_TASK, answer_schema()),
         (write_review_task(PANEL, ONE, 1, same), review_schema(["K7", "Q31"])),
+        (write_review_task(QUICK, TWO, 1, same), review_schema(["K7", "Q31"], with_answer=True)),
         (write_exchange_task(PANEL, ONE, same), exchange_schema(["T5"])),
         (write_check_task("Keep it."), check_schema()),
     ],
-    ids=["answer", "review", "exchange", "check"],
+    ids=["answer", "review", "only review", "exchange", "check"],
 )
 def test_a_task_asks_for_the_fields_of_its_schema_in_their_order(task: str, schema: dict[str, Any]) -> None:
     asked = re.findall(r'^\{?"(\w+)":', task, re.MULTILINE)

@@ -1,6 +1,7 @@
 """What replies mean in the answer format: whatever can be understood, and nothing that nobody wrote."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,19 @@ SEATS = order_answers(PANEL, TWO)  # the second reviewer reads them turned
 def review(**fields: Any) -> dict[str, Any]:
     given = {"recommendation": "Keep it.", "follows": ["Q31"], **fields}
     return read_review(PANEL, SEATS, f"First a note.\n{json.dumps(given)}", takes_prose=False)
+
+
+def test_who_alone_reviews_writes_the_answer_and_nobody_else_does() -> None:
+    given = {
+        "recommendation": "Keep it.",
+        "follows": ["Q31"],
+        "answer": "# Verdict\n\nKeep it (K7).\n \nAs Q31 says, it is idle.",
+    }
+    alone = replace(PANEL, level="quick", reviewers=(TWO,))
+    read = read_review(alone, order_answers(alone, TWO), json.dumps(given), takes_prose=False)
+    assert read["text"] == "Keep it.\n\nAs [A2] says, it is idle."
+    assert review(**given)["text"] == ""
+    assert read_review(alone, SEATS, "Keep it.", takes_prose=True)["text"] == ""
 
 
 def test_an_answer_without_json_is_an_answer() -> None:

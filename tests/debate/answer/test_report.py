@@ -101,6 +101,38 @@ def test_those_who_advise_otherwise_are_quoted_below_whatever_the_writer_makes_o
     ]
 
 
+def write_in_review(blind: str, text: str) -> list[Line]:
+    quick = play_panel(blind, [("", 0), (blind[-1], 90)], level="quick")
+    review = quick.reviewed[TWO][0].model_copy(update={"text": text})
+    panel = replace(quick, reviewed={TWO: (review,)})
+    return list_lines(build_lines(panel, count_panel(panel)))
+
+
+def test_in_quick_the_answer_is_what_the_only_reviewer_wrote_with_figures_that_it_worked_out() -> None:
+    lines = write_in_review("AA", "Take advice A.\n\nWhy\nIt costs 1,744.")
+    assert [(line.head, line.text) for line in lines][:2] == [
+        ("Leaning", "Take advice A."),
+        ("", "Why\nIt costs 1,744."),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "I would rather not say."])
+def test_in_quick_the_server_composes_an_answer_where_the_reviewer_wrote_none(text: str) -> None:
+    assert (write_in_review("AA", text)[0].head, write_in_review("AA", text)[0].text) == (
+        "Leaning",
+        "Advice A",
+    )
+
+
+def test_in_quick_both_sides_stand_below_what_the_reviewer_wrote_about_them() -> None:
+    lines = write_in_review("AB", "Advice A or advice B: measure it.")
+    assert [(line.head, line.text) for line in lines][:3] == [
+        ("Divided", "Advice A or advice B: measure it."),
+        ("Or", "Advice B"),
+        ("Or", "Advice A"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "figures"),
     [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import assert_never
 
-from server.debate.answer.debates import count_readings, list_reviewers
+from server.debate.answer.debates import build_panel, count_readings, list_reviewers
 from server.debate.ballots.samples import MOST_SAMPLES
 from server.debate.ballots.waves import MIN_ROUNDS, is_debaters_vote, joins_final_wave
 from server.debate.commands.setup.effort import PRESETS, apply_effort
@@ -37,8 +37,8 @@ from server.debate.state.seats import current_model, find_models, list_blind_mod
 ANSWER_TOKENS = (100, 400)
 """Tokens of an answer, at least and at most."""
 
-ADVICE_TOKENS = (200, 400)
-"""Tokens of an answer or a review, at least and at most."""
+ADVICE_TOKENS = (200, 600)
+"""Tokens of an answer, a review or a report, at least and at most."""
 
 ADVICE_OVERHEAD_TOKENS = 450
 """Approximate size of the fixed parts of a prompt in the answer format."""
@@ -130,7 +130,8 @@ def estimate_advice(debate: Debate) -> Estimate:
         material_tokens = number * prompt_tokens + count_section_tokens(setup, prompt_tokens)
         writers = sum(count_model_seats(debate, wave.seats) for wave in plan if not wave.reads_documents)
         material_tokens -= writers * shared_tokens
-        tokens.append((material_tokens + quoted_answers * answer, number * answer))
+        written = number + build_panel(debate).is_reviewed_once  # who alone reviews writes the answer, too
+        tokens.append((material_tokens + quoted_answers * answer, written * answer))
     (low_read, low_written), (high_read, high_written) = tokens
     fastest, slowest = ANSWER_SECONDS
     return Estimate(
