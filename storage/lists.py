@@ -9,7 +9,7 @@ from storage.chain import parse_tombstone
 from storage.columns import LAST_CHARACTER, find_upper_bound, list_marks, parse_listing
 from storage.database import Database
 from storage.search import LISTING_COLUMNS, SearchIndex
-from storage.similarity import FindGroup, SharedWords, SimilarStream, find_family
+from storage.similarity import MAX_COMPARED, FindGroup, SharedWords, SimilarStream, find_family
 from storage.streams import ALL_STREAMS, Relative, StreamFilter, StreamListing
 
 # Each with a place for the condition that the streams are those of an owner, which is the last value then.
@@ -41,6 +41,10 @@ select stream, null, entry from journal where seq = 0 and stream = any($1::text[
 """
 
 SELECT_NUMBERED = f"select {LISTING_COLUMNS} from stream where number = any($1::bigint[]){{own}}"
+
+COUNT_COMPARED = f"""
+select count(*) from (select 1 from stream where status = $1{{own}} limit {MAX_COMPARED}) as compared
+"""
 
 SELECT_FAMILY = """
 select name, parent from (
@@ -109,8 +113,7 @@ class Lists:
         if not words:
             return []
         sharing = await self._index.find_sharing(words, status, owner)
-        count = "select count(*) from stream where status = $1{own}"
-        [(total,)] = await self._database.read(*narrow(owner, count, status))
+        [(total,)] = await self._database.read(*narrow(owner, COUNT_COMPARED, status))
         numbers = [*set().union(*sharing.values())]
         titles = dict(await self._database.read(*narrow(owner, self._index.select_titles, numbers)))
         shared_words = await to_thread.run_sync(SharedWords.weigh, words, sharing, titles, total)

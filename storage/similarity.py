@@ -18,6 +18,9 @@ from storage.words import BEGINNING, Tokenizer
 MAX_SHARING = 1_000
 """Streams that may share a word: one that more have tells little of what a text is about, and is not compared."""
 
+MAX_COMPARED = 50_000
+"""Streams that are looked through, the newest: of each status and owner, and of each word."""
+
 OTHERS = 20
 """Streams on other things that are assumed beside those there are: where all are on one, its words still tell."""
 

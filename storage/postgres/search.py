@@ -7,7 +7,7 @@ from storage.columns import LAST_CHARACTER, encode_words, mark_status
 from storage.database import Session
 from storage.lists import narrow
 from storage.search import LISTING_COLUMNS, SearchIndex
-from storage.similarity import MAX_SHARING
+from storage.similarity import MAX_COMPARED, MAX_SHARING
 from storage.streams import StreamSummary
 from storage.words import BEGINNING, MAX_COMPARED_LENGTH
 
@@ -45,12 +45,17 @@ where stream.name = $1 and word.word = any($2::text[])
 
 # As many of one word as of any other, so that common ones do not take all the time.
 SELECT_SHARING = f"""
+with compared as materialized (
+    select stream.number from word as mark join stream on stream.number = mark.number
+    where mark.word = $3{{own}} order by mark.number desc limit {MAX_COMPARED}
+)
 select given.place - 1, array(
-    select distinct stream.number
-    from word join word as mark on mark.number = word.number and mark.word = $3
-        join stream on stream.number = word.number
-    where word.word between given.first and given.last{{own}}
-    order by stream.number desc limit {MAX_SHARING}
+    select distinct found.number
+    from (
+        select word.number from word where word.word between given.first and given.last
+        order by word.word desc, word.number desc limit {MAX_COMPARED}
+    ) as found join compared on compared.number = found.number
+    order by found.number desc limit {MAX_SHARING}
 )
 from unnest($1::text[], $2::text[]) with ordinality as given (first, last, place)
 """
