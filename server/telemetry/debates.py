@@ -4,10 +4,11 @@ A stretch outlives the request that began it, whose span it is linked to. All st
 below them, have its id.
 """
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 import anyio
@@ -22,20 +23,23 @@ from opentelemetry.trace import (
 )
 
 from server.debate.commands.setup.formats import FORMATS, PHASES
+from server.engine.database.errors import StorageUnavailableError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.engine.queue import count_stuck
 from server.engine.runner import Run
 from server.models import Attempt
 from server.redaction import redact_error
 from server.telemetry import OTHER
 from server.telemetry.attempts import AttemptWatch, Attributes, find_cause
-from server.telemetry.instruments import Instruments
+from server.telemetry.instruments import Instruments, LengthGauge
 from server.telemetry.labels import build_seat_name
 from storage.errors import StorageError
 from storage.outbox import Outbox
 
 NAME = "invoke_workflow debate"
 QUEUE_INTERVAL = 2.0  # seconds between looks at the queue of the hooks
+STUCK_INTERVAL = 10.0  # seconds between looks at what is stuck
 
 
 @dataclass(slots=True)
@@ -73,13 +77,8 @@ class DebateTracer:
             "models": manager.planner.models.count_waiting,
         }
         if outbox:
-            manager.keep_running(self._follow_queue, outbox)
-
-    async def _follow_queue(self, outbox: Outbox) -> None:
-        while True:
-            with suppress(StorageError):  # the journal logs it
-                self._instruments.queue.length = await outbox.count()
-            await anyio.sleep(QUEUE_INTERVAL)
+            manager.keep_running(follow, self._instruments.queue, outbox.count, QUEUE_INTERVAL)
+        manager.keep_running(follow, self._instruments.stuck, partial(count_stuck, manager), STUCK_INTERVAL)
 
     @contextmanager
     def watch_run(self, run: Run) -> Iterator[None]:
@@ -173,6 +172,14 @@ class DebateTracer:
             )
             stretch.parent = set_span_in_context(stretch.span)
         return stretch.parent
+
+
+async def follow(gauge: LengthGauge, count: Callable[[], Awaitable[int]], interval: float) -> None:
+    """Count again and again. Never returns."""
+    while True:
+        with suppress(StorageError, StorageUnavailableError):  # whoever else uses the database logs it
+            gauge.length = await count()
+        await anyio.sleep(interval)
 
 
 def build_format_name(name: str) -> str:

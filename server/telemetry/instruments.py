@@ -25,13 +25,14 @@ class Instruments:
     mcp_seconds: Histogram
     cost: Counter
     running: UpDownCounter
-    queue: "QueueGauge"
+    queue: "LengthGauge"
+    stuck: "LengthGauge"
     waiting: "WaitingGauge"
     models: ModelLabels = field(default_factory=ModelLabels)
 
 
-class QueueGauge:
-    """The length of the hooks' queue as it was read last; nothing before that, as without hooks."""
+class LengthGauge:
+    """How many the database had when it was read last; nothing before that, as without hooks."""
 
     def __init__(self) -> None:
         self.length: int | None = None
@@ -59,10 +60,16 @@ def hash_owner(owner: str) -> str:
 
 
 def build_instruments(meter: Meter) -> Instruments:
-    queue, waiting = QueueGauge(), WaitingGauge()
+    queue, stuck, waiting = LengthGauge(), LengthGauge(), WaitingGauge()
     callbacks: list[Callable[[CallbackOptions], Iterable[Observation]]] = [queue.observe]
     meter.create_observable_gauge(
         "counterpoint.hooks.queue", callbacks, "{delivery}", "Deliveries of hooks that are not made yet."
+    )
+    meter.create_observable_gauge(
+        "counterpoint.debates.stuck",
+        [stuck.observe],
+        "{debate}",
+        "Debates that no process has run for a minute.",
     )
     meter.create_observable_gauge(
         "counterpoint.waiting",
@@ -100,5 +107,6 @@ def build_instruments(meter: Meter) -> Instruments:
             "counterpoint.debates.running", "{debate}", "Debates that this process runs now."
         ),
         queue=queue,
+        stuck=stuck,
         waiting=waiting,
     )

@@ -4,6 +4,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import anyio
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 
@@ -17,8 +18,11 @@ from server.telemetry.labels import (
     build_provider_name,
 )
 from server.telemetry.prometheus import PrometheusPage
+from tests.engine.crashes.test_recovery import left_behind
 from tests.support.collector import Collector
 from tests.support.processes.served import Start
+from tests.support.raw_sql import run_raw
+from tests.support.simulation import build_request
 
 pytestmark = pytest.mark.requirement("N15")
 
@@ -60,6 +64,22 @@ def test_the_queue_of_hooks_and_running_debates_are_counted(
         "gen_ai.operation.name": "invoke_workflow",
         "gen_ai.workflow.name": "debate",
     }
+
+
+def test_debates_that_no_process_has_run_for_a_minute_are_counted(
+    serve: Start, collector: Collector, database: str
+) -> None:
+    anyio.run(left_behind, database, build_request(question="Left behind?", run=True))
+    run_raw(
+        database, "update stream set changed_at = '2026-01-01T00:00:00.000Z'"
+    )  # no server goes on with it
+    served = serve(**collector.environ, COUNTERPOINT_MODELS="scripted")
+    served.hello()
+    served.call("find_debates")
+    with collector.arrived:
+        assert collector.arrived.wait_for(
+            lambda: [value for _, value in collector.find_points("counterpoint.debates.stuck")] == [1], 20
+        )
 
 
 def test_faults_are_counted_by_their_causes(serve: Start, collector: Collector) -> None:
