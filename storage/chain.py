@@ -1,7 +1,7 @@
 """The hash chain of a stream: links appends to it, and verifies what was stored or exported. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from storage.errors import (
     KeyTakenError,
     StorageError,
 )
-from storage.streams import Entry, OpeningKey, Seal, StreamSummary, Tombstone
+from storage.streams import Archive, Entry, OpeningKey, Seal, StreamSummary, Tombstone
 
 CHANGED = "was changed after it was written"
 MISSING = "is missing"
@@ -168,7 +168,8 @@ def decode_stream(stream: str, rows: Sequence[Sequence[Any]]) -> tuple[list[Entr
     ends = [(seq, head, seal) for seq, text, head, seal in rows if text is None]
     seq, head, seal = ends[0] if ends else (0, genesis_hash(stream), "")
     texts_and_hashes = {seq: (text, digest.hex()) for seq, text, digest, _ in rows if text is not None}
-    require_no_tombstone(stream, [text for seq, (text, _) in texts_and_hashes.items() if seq == 0])
+    if tombstone := find_tombstone(stream, [text for seq, (text, _) in texts_and_hashes.items() if seq == 0]):
+        raise DeletedStreamError(tombstone)
     numbers_restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
     entries = verify_chain(stream, texts_and_hashes, seq, head.hex())
     return [
@@ -249,6 +250,8 @@ def encode_tombstone(tombstone: Tombstone) -> bytes:
         body["texts"] = dict(tombstone.texts)
     if tombstone.owner != LOCAL_OWNER:
         body["owner"] = tombstone.owner
+    if tombstone.archive:
+        body["archive"] = asdict(tombstone.archive)
     return encode_canonical(0, tombstone.at, tombstone.actor, body)
 
 
@@ -261,13 +264,13 @@ def parse_tombstone(stream: str, text: str | bytes) -> Tombstone | None:
             texts = {str(name): str(text) for name, text in body.get("texts", {}).items()}
             head, at, actor = str(body["head"]), str(record["at"]), str(record["actor"])
             owner = str(body.get("owner", LOCAL_OWNER))
-            return Tombstone(stream, int(body["seq"]), head, at, actor, texts, owner)
+            archive = Archive(**body["archive"]) if "archive" in body else None
+            return Tombstone(stream, int(body["seq"]), head, at, actor, texts, owner, archive)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
     return None
 
 
-def require_no_tombstone(stream: str, texts: Iterable[str | bytes]) -> None:
-    """Raises DeletedStreamError. `texts`: the entries with the number 0."""
-    for tombstone in filter(None, (parse_tombstone(stream, text) for text in texts)):
-        raise DeletedStreamError(tombstone)
+def find_tombstone(stream: str, texts: Iterable[str | bytes]) -> Tombstone | None:
+    """`texts`: the entries with the number 0."""
+    return next(filter(None, (parse_tombstone(stream, text) for text in texts)), None)

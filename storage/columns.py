@@ -163,7 +163,7 @@ def parse_listing(row: Sequence[Any]) -> StreamListing:
     details = parse_details(text)
     mark = "(damaged summary) " if details is None else ""
     values = (mark + title, status, details or {}, opened_at, changed_at, family)
-    return StreamListing(name, number, *values, StreamHead(seq, head.hex(), owner, seal))
+    return StreamListing(name, number, *values, StreamHead(abs(seq), head.hex(), owner, seal), seq < 0)
 
 
 def find_upper_bound(cursor: int) -> int:

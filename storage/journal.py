@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from storage.canonical import encode_canonical
+from storage.canonical import encode_canonical, genesis_hash
 from storage.chain import (
     NO_HEAD,
     Append,
@@ -21,12 +21,12 @@ from storage.chain import (
     decode_stream,
     decode_streams,
     find_missing,
+    find_tombstone,
     link_appends,
-    require_no_tombstone,
 )
 from storage.columns import encode_reservation, encode_summary
 from storage.database import Database, Session
-from storage.errors import ConflictError, StorageError
+from storage.errors import ConflictError, DeletedStreamError, DivergenceError, StorageError
 from storage.keys import claim_keys
 from storage.outbox import LAST_POSITION
 from storage.streams import Entry, OpeningKey, Reservation, Seal, StreamHead, StreamSummary, Tombstone
@@ -42,13 +42,22 @@ union all
 select name, seq, null, head, seal from stream where name = any($1::text[])
 """
 
-SELECT_HEADS = "select name, seq, head, owner, seal from stream where name = any($1::text[])"
+# The number is negative where the entries were archived: no append builds on it.
+SELECT_HEADS = "select name, seq, head, owner, seal from stream where name = any($1::text[]) and seq > 0"
 
 LOCK_STREAMS = "select name, seq, head from stream where name = any($1::text[]) order by name for update"
 
 SELECT_DELETED = "select stream from journal where seq = 0 and stream = any($1::text[])"
 
 FIND_TOMBSTONE = "select entry from journal where stream = $1 and seq = 0"
+
+BRING_BACK = [
+    "insert into removal (stream) values ($1)",
+    "delete from journal where stream = $1 and seq = 0",
+    "delete from removal where stream = $1",
+]
+
+BEGIN_AGAIN = "update stream set seq = 0, head = $1 where name = $2"
 
 SELECT_HASHES = "select hash from journal where stream = $1 and seq > 0 order by seq"
 
@@ -214,7 +223,8 @@ class Journal(ABC):
         """Write an existing stream with its numbers, times, actors and hashes, in one transaction.
 
         Adds the entries that are missing and returns their number; a stream that has all of them, or more,
-        is left unchanged. The new head has no seal, and all that is added counts as restored.
+        is left unchanged. The new head has no seal, and all that is added counts as restored. One that was archived
+        has its entries again.
 
         `seal`: that of the head in another database of this installation, of which this is a copy. The new head has it,
         and what is added counts as restored as far as it does there.
@@ -230,7 +240,15 @@ class Journal(ABC):
 
         async def write(session: Session) -> int:
             await lock_streams(session, [stream])
-            require_no_tombstone(stream, [text for (text,) in await session.fetch(FIND_TOMBSTONE, stream)])
+            texts = [text for (text,) in await session.fetch(FIND_TOMBSTONE, stream)]
+            if tombstone := find_tombstone(stream, texts):
+                if not tombstone.archive:
+                    raise DeletedStreamError(tombstone)
+                if tombstone.head not in {row.head.hex() for row in rows}:
+                    raise DivergenceError(stream, tombstone.seq)
+                for statement in BRING_BACK:
+                    await session.fetch(statement, stream)
+                await session.fetch(BEGIN_AGAIN, genesis_hash(stream), stream)
             hash_rows = await session.fetch(SELECT_HASHES, stream)
             missing = find_missing(rows, [digest for (digest,) in hash_rows])
             await self._write_rows(session, missing)

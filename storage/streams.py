@@ -44,6 +44,19 @@ class StreamHead(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Archive:
+    """Where the entries of a stream went that stays in lists, and what its row does not say of it."""
+
+    file: str
+    headline: str  # for whoever wants to read it
+    words: str  # for the search
+    opened_at: str
+    changed_at: str
+    restored: list[int] = field(default_factory=list)  # the entries that `Journal.restore` wrote
+    seal: str = ""  # of the head
+
+
+@dataclass(frozen=True, slots=True)
 class Tombstone:
     """What is left of a deleted stream: how many entries it had, the hash of the last, when it went and by whom."""
 
@@ -54,6 +67,7 @@ class Tombstone:
     actor: str
     texts: Mapping[str, str] = field(default_factory=dict)  # that were kept beside it, and stay, by name
     owner: str = LOCAL_OWNER  # whose it was: nobody else is told that there was one
+    archive: Archive | None = None  # where its entries are; None for a stream that was deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,7 @@ class StreamListing:
     changed_at: str
     family: str = ""  # the stream that all of its family go back to; "" for that one itself
     head: StreamHead = field(default=StreamHead(), compare=False)
+    is_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

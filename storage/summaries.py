@@ -1,14 +1,17 @@
 """What follows from the entries of a stream, beside them: reading it to compare the two, and writing it again."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from storage.columns import encode_summary, parse_summary
 from storage.database import Database, Session
+from storage.journal import FIND_TOMBSTONE
 from storage.ledger import SELECT_JUDGMENTS, Ledger, parse_judgment
 from storage.lists import narrow
 from storage.search import SearchIndex
 from storage.spending import INSERT_SPENDING, add_days_up, encode_amount, parse_amount
 from storage.streams import StreamSummary
+from storage.tombstones import parse_found
 
 UPDATE_SUMMARY = """
 update stream set title = $1, status = $2, details = $3, family = $4, parent = $5 where name = $6 and seq = $7
@@ -27,7 +30,10 @@ class Summaries:
         self._database, self._index, self._ledger = database, index, ledger
 
     async def read(self, stream: str) -> StreamSummary:
-        """The stored summary of a stream, without its words; empty where it is missing or unreadable."""
+        """The stored summary of a stream; empty where it is missing or unreadable.
+
+        Without its words, unless it was archived: then nothing else has them.
+        """
         sql = "select title, status, details, owner, family, parent from stream where name = $1"
         rows = await self._database.read(sql, stream)
         days = "select day, calls, cost from spending where stream = $1"
@@ -36,7 +42,11 @@ class Summaries:
         }
         sql = f"{SELECT_JUDGMENTS} where stream = $1 order by number"
         judgments = list(map(parse_judgment, await self._database.read(sql, stream)))
-        return parse_summary(rows[0] if rows else (), spending, judgments)
+        summary = parse_summary(rows[0] if rows else (), spending, judgments)
+        tombstone = parse_found(stream, await self._database.read(FIND_TOMBSTONE, stream))
+        if tombstone and tombstone.archive:
+            return replace(summary, search_text=tombstone.archive.words, is_final=True)
+        return summary
 
     async def rewrite(self, stream: str, version: int, summary: StreamSummary) -> bool:
         """Replace all of it but its owner, and add its words; False if the stream is not at this version now."""

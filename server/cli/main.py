@@ -33,7 +33,11 @@ from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
 from server.engine import queries
-from server.engine.database.errors import DebateDeletedError, DebateNotFoundError
+from server.engine.database.errors import (
+    DebateArchivedError,
+    DebateDeletedError,
+    DebateNotFoundError,
+)
 from server.engine.debates import DebateManager
 from server.models import KeyMissingError
 from server.models.local.weights import WeightsError
@@ -81,7 +85,7 @@ class ErrorReportingGroup(QuestionGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except DebateDeletedError as error:
+        except (DebateArchivedError, DebateDeletedError) as error:
             raise click.ClickException(clean_line(str(error))) from None
         except DebateNotFoundError as error:
             text = f"{str(error).partition('. ')[0]}. `counterpoint list` shows the stored debates."

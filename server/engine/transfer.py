@@ -10,6 +10,7 @@ and keep their numbers, times, actors and hashes, so that earlier receipts stay 
 """
 
 import json
+import zlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -41,6 +42,8 @@ from storage.streams import Entry
 FILE_FORMAT = "debate/1"
 EXPORTED = ("seq", "at", "actor", "body", "hash")
 MAX_FILE_BYTES = 64 * 1024 * 1024
+GZIP = b"\x1f\x8b"  # the first bytes of a packed file
+GZIP_BITS = 31  # of zlib: with the head and the checksum of gzip
 CLOCK_TOLERANCE = timedelta(minutes=5)
 
 
@@ -109,7 +112,15 @@ def build_export(snapshot: DebateSnapshot, entries: Sequence[Entry], envelope: A
 
 
 def parse_export(content: bytes) -> Any:
-    """The JSON of a file, unchecked. Raises InvalidRequestError if it is too large, or not JSON in UTF-8."""
+    """The JSON of a file, packed by gzip or not, unchecked.
+
+    Raises InvalidRequestError if it is too large, or not JSON in UTF-8.
+    """
+    if content.startswith(GZIP):
+        try:
+            content = zlib.decompressobj(GZIP_BITS).decompress(content, MAX_FILE_BYTES + 1)
+        except zlib.error as error:
+            raise InvalidRequestError(f"The file cannot be unpacked: {error}.") from None
     if len(content) > MAX_FILE_BYTES:
         raise InvalidRequestError(f"The file is larger than {MAX_FILE_BYTES >> 20} MB, which no debate is.")
     try:

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from server.engine.database.errors import (
+    DebateArchivedError,
     DebateNotFoundError,
     StorageUnavailableError,
     translate_storage_errors,
@@ -17,7 +18,7 @@ from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from storage.errors import StorageError
 from storage.storage import Storage
-from storage.streams import StreamSummary
+from storage.streams import StreamSummary, Tombstone
 
 DAMAGED_INDEX = "the search index is damaged"
 FOREIGN_WORDS = "the search index has words that no debate has"
@@ -73,6 +74,8 @@ class DatabaseCheck:
         for debate_id in debate_ids:
             try:
                 await self.check_debate(debate_id, has_index=has_index)
+            except DebateArchivedError as error:
+                await self.check_archived(error.tombstone, has_index=has_index)
             except (DebateNotFoundError, StorageUnavailableError) as error:
                 self.problems.append(Problem(debate_id, str(error)))
                 self.unread.append(debate_id)
@@ -119,6 +122,21 @@ class DatabaseCheck:
             text = f"{', '.join(wrong)} did not follow from the entries"
             self.problems.append(Problem(debate_id, text, is_rebuilt))
 
+    async def check_archived(self, tombstone: Tombstone, *, has_index: bool) -> None:
+        """Its row follows from entries that are elsewhere: only its words can be compared."""
+        debate_id = tombstone.stream
+        words = self.storage.index.split(await self.storage.summaries.read(debate_id))
+        self.words.update(words)
+        if has_index and not await self.storage.index.has(debate_id, words):
+            is_rebuilt = self.rebuild and await self.rewrite_archived(tombstone)
+            self.problems.append(Problem(debate_id, "the search text is not there", is_rebuilt))
+
+    async def rewrite_archived(self, tombstone: Tombstone) -> bool:
+        summaries = self.storage.summaries
+        return await summaries.rewrite(
+            tombstone.stream, -tombstone.seq, await summaries.read(tombstone.stream)
+        )
+
     async def rewrite(self, snapshot: DebateSnapshot) -> bool:
         version, summary = snapshot.debate.version, build_whole_summary(snapshot)
         return await self.storage.summaries.rewrite(snapshot.id, version, summary)
@@ -131,6 +149,8 @@ class DatabaseCheck:
                 try:
                     while not await self.rewrite(await self.manager.store.read(debate_id)):
                         pass  # a server has written meanwhile
+                except DebateArchivedError as error:
+                    await self.rewrite_archived(error.tombstone)
                 except (DebateNotFoundError, StorageUnavailableError):
                     continue  # it was reported
         self.problems.append(Problem("", problem, self.rebuild))

@@ -113,6 +113,12 @@ class Copy:
         """Copy a debate with what is kept beside it, and compare the ends."""
         head = await self.storage.journal.head(debate_id)
         head_in_target = await self.target.journal.head(debate_id)
+        tombstone = await self.storage.tombstones.find(debate_id)
+        if tombstone and tombstone.archive:
+            if not head_in_target.seq:
+                summary = await self.storage.summaries.read(debate_id)
+                self.result.copied_debates += await self.target.tombstones.restore(tombstone, summary)
+            return
         if head_in_target.seq and head_in_target.owner != head.owner:
             self.fail(debate_id, "it belongs to somebody else in the target")
             return
@@ -161,6 +167,9 @@ class Copy:
         """Delete a debate in the target that was deleted in the source."""
         debate_id = tombstone.stream
         head = await self.target.journal.head(debate_id)
+        tombstone_in_target = await self.target.tombstones.find(debate_id)
+        if tombstone_in_target and tombstone_in_target.archive:
+            head = StreamHead(tombstone_in_target.seq, tombstone_in_target.head)
         if not head.seq:
             summary = await self.storage.summaries.read(debate_id)
             self.result.copied_tombstones += await self.target.tombstones.restore(tombstone, summary)
@@ -175,14 +184,17 @@ class Copy:
         for name, text in tombstone.texts.items():
             await self.target.texts.keep(debate_id, name, text)
         judgments = (await self.storage.summaries.read(debate_id)).judgments
-        entries, seal = await self.target.journal.read_sealed(debate_id)
-        summary = await self.build_summary(debate_id, entries, seal, tombstone.owner)
+        summary, version = await self.target.summaries.read(debate_id), None
+        if not summary.search_text:  # which only one that is archived has
+            version = tombstone.seq
+            entries, seal = await self.target.journal.read_sealed(debate_id)
+            summary = await self.build_summary(debate_id, entries, seal, tombstone.owner)
         await self.target.tombstones.delete(
             debate_id,
             at=tombstone.at,
             actor=tombstone.actor,
             summary=summary,
-            version=tombstone.seq,
+            version=version,
             keep=tombstone.texts,
             keep_judgments=bool(judgments),
         )

@@ -13,7 +13,7 @@ from server.engine.database.snapshots import DebateSnapshot, format_time
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.engine.receipts import find_receipt
-from storage.streams import Tombstone
+from storage.streams import Archive, Tombstone
 
 
 async def delete_debate(manager: DebateManager, debate_id: str, *, actor: str) -> list[Tombstone]:
@@ -43,8 +43,11 @@ async def remove_debate(
     actor: str,
     only_if_unchanged: bool = False,
     keep_judgments: bool = False,
+    archive: Archive | None = None,
 ) -> list[Tombstone]:
     """Remove a debate and its mirror. `snapshot`: None for one that cannot be read.
+
+    `archive`: where its record is now, so that it stays in lists, and so does its mirror.
 
     Returns the tombstones; none for an unknown debate, and, with `only_if_unchanged`, where somebody has just written
     to it. `finish_removal` has to follow. Raises StorageUnavailableError.
@@ -55,6 +58,10 @@ async def remove_debate(
         summary = build_whole_summary(snapshot)
         mirror_id = snapshot.debate.mirror_opened.debate_id if snapshot.debate.mirror_opened else ""
         version = snapshot.debate.version if only_if_unchanged else None
+    else:
+        with translate_storage_errors():
+            stored_summary = await store.storage.summaries.read(debate_id)
+        summary = stored_summary if stored_summary.search_text else None  # of one that was archived
     with translate_storage_errors():
         tombstone = await store.storage.tombstones.delete(
             debate_id,
@@ -64,10 +71,11 @@ async def remove_debate(
             version=version,
             keep=(RECEIPT,),
             keep_judgments=keep_judgments,
+            archive=archive,
         )
     store.recent.forget(debate_id)
-    if tombstone is None:
-        return []
+    if tombstone is None or archive:
+        return [tombstone] if tombstone else []
     await withdraw(store, debate_id, "deleted")
     mirrors: list[Tombstone] = []
     if mirror_id:

@@ -1,10 +1,13 @@
-"""Removes debates that ended long ago. Their receipts stay, and so do sums and judgments."""
+"""Removes debates that ended long ago, or archives them. Their receipts stay, and so do sums and judgments."""
 
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from server.engine.database.errors import (
+    DebateArchivedError,
     DebateNotFoundError,
     StorageUnavailableError,
     translate_storage_errors,
@@ -12,6 +15,7 @@ from server.engine.database.errors import (
 from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
 from server.engine.queries import FINAL_STATUSES
+from server.upkeep.archive import write_archive
 from server.upkeep.check import Problem
 from server.upkeep.deletion import finish_removal, remove_debate
 
@@ -34,24 +38,28 @@ class PruneResult:
 
 async def prune_debates(
     manager: DebateManager,
-    days: int,
+    days: float,
     *,
     actor: str,
     owner: str | None = None,
     other_than: Collection[str] = (),
     dry_run: bool = False,
+    folder: Path | None = None,
     may_go_on: Callable[[], Awaitable[bool]] = go_on,
 ) -> PruneResult:
     """Remove the debates that ended, and to which nothing was added, for so many days. `dry_run`: only name them.
 
     One whose record is damaged is left as it is: it is evidence. So are those that somebody works on, or whose events
     hooks have not dealt with, and mirrors of debates that stay. `owner`: only debates of this one; None: of all but
-    `other_than`. `may_go_on`: asked before each.
+    `other_than`. `folder`: where their records go, so that they stay in lists, and can be brought back. `may_go_on`:
+    asked before each.
 
-    Raises StorageUnavailableError: the database cannot be used.
+    Raises:
+        InvalidRequestError: nothing can be written into the folder.
+        StorageUnavailableError: the database cannot be used.
     """
     result = PruneResult()
-    pruning = Pruning(manager, days, actor, result)
+    pruning = Pruning(manager, days, actor, result, folder)
     for debate_id in await pruning.find_old(owner, other_than):
         if debate_id in result.debate_ids:  # a mirror, which went with its debate
             continue
@@ -76,9 +84,10 @@ class Pruning:
     """Every method may raise StorageUnavailableError."""
 
     manager: DebateManager
-    days: int
+    days: float
     actor: str
     result: PruneResult
+    folder: Path | None = None
     recent: set[str] = field(default_factory=set)  # those of the old ones that hooks may still act on
     position: int | None = None  # that all hooks have reached; None without hooks
     holders: dict[str, str] = field(default_factory=dict)
@@ -89,6 +98,9 @@ class Pruning:
         latest_end = format_time(now - timedelta(days=self.days))
         with translate_storage_errors():
             debate_ids = await storage.summaries.find_unchanged(FINAL_STATUSES, latest_end, owner=owner)
+            if self.folder:
+                heads = await storage.journal.heads(debate_ids)
+                debate_ids = [debate_id for debate_id in debate_ids if debate_id in heads]
             if other_than:
                 owners = await storage.lists.find_owners(debate_ids)
                 debate_ids = [
@@ -117,6 +129,8 @@ class Pruning:
                 return f"it is the mirror of {original}, which stays"
             if debate_id not in self.recent or self.position is None:
                 return ""
+            if self.folder:  # it may come back
+                return f"hooks may act on it until {HOOK_DAYS} days after its end"
             is_read = await storage.outbox.find_position(debate_id, seq) <= self.position
             if not is_read or await storage.outbox.find_queues(debate_id):
                 return "hooks have not dealt with it yet"
@@ -124,8 +138,18 @@ class Pruning:
 
     async def remove(self, debate_id: str) -> None:
         """Remove a debate, unless somebody writes to it now."""
-        snapshot = await self.manager.store.read(debate_id)
+        snapshot = archive = None
+        with suppress(DebateArchivedError):  # its file stays
+            snapshot = await self.manager.store.read(debate_id)
+        if snapshot and self.folder:
+            archive = await write_archive(self.manager, snapshot, self.folder)
         tombstones = await remove_debate(
-            self.manager, debate_id, snapshot, actor=self.actor, only_if_unchanged=True, keep_judgments=True
+            self.manager,
+            debate_id,
+            snapshot,
+            actor=self.actor,
+            only_if_unchanged=True,
+            keep_judgments=True,
+            archive=archive,
         )
         self.result.debate_ids += [tombstone.stream for tombstone in tombstones]

@@ -29,7 +29,7 @@ with change as (
     )
 ), held as materialized (
     select stream.number, change.* from change join stream on stream.name = change.name
-    where change.after > 0 and stream.seq = change.after and stream.head = change.previous
+    where stream.seq = change.after and stream.head = change.previous
     order by stream.name for no key update of stream
 ), moved as (
     update stream set seq = held.seq, head = held.head, changed_at = held.changed_at,

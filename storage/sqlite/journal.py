@@ -36,7 +36,7 @@ begin
     insert into stream (name, seq, head, title, status, details, opened_at, changed_at, owner, family, parent)
     select new.stream, 0, new.previous, '', '', '{{}}', new.at, new.at, coalesce(new.owner, '{LOCAL_OWNER}'),
         coalesce(new.family, ''), coalesce(new.parent, '')
-    where new.seq = 1;
+    where new.seq = 1 and not exists (select 1 from stream where name = new.stream);
 
     update stream set seq = new.seq, head = new.head, title = coalesce(new.title, title),
         status = coalesce(new.status, status), details = coalesce(new.details, details), changed_at = new.at,

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from storage.errors import ConflictError, DeletedStreamError
+from storage.errors import ConflictError, DeletedStreamError, DivergenceError
 from storage.ledger import LedgerRow
 from storage.storage import Storage
-from storage.streams import Amount, StreamHead, StreamSummary, Tombstone
+from storage.streams import Amount, Archive, StreamHead, StreamSummary, Tombstone
 from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams, get_listing
 from tests.contract.journal_restore import build_entries
 
@@ -187,3 +187,60 @@ class DeletionContract:
             await storage.tombstones.delete(stream, at=LATER, actor="bob")
 
         assert await storage.tombstones.list_streams() == ["u", "s"]
+
+    async def test_what_is_archived_stays_in_lists_until_its_entries_come_back(
+        self, storage: Storage
+    ) -> None:
+        entries = await append_entries(storage, "s", 0, {"n": 1}, {"n": 2}, summary=SUMMARY)
+        await append_entries(storage, "t", 0, {"n": 1})
+        await storage.journal.seal("s", 2, "seal")
+        listing, words = await get_listing(storage, "s"), await storage.index.count()
+        archive = Archive("s.json", "Tea.", "tea", AT, AT)
+
+        tombstone = await storage.tombstones.delete(
+            "s", at=LATER, actor="bob", summary=SUMMARY, keep_judgments=True, archive=archive
+        )
+
+        assert tombstone == await storage.tombstones.find("s")
+        assert tombstone
+        assert tombstone.archive == replace(archive, seal="seal")
+        with pytest.raises(DeletedStreamError):
+            await storage.journal.read("s")
+        assert listing
+        assert await get_listing(storage, "s") == replace(listing, is_archived=True)
+        assert await find_streams(storage, "tea", status="concluded", is_final=True) == ["s"]
+        assert await find_streams(storage, "kinder") == []
+        assert await storage.tombstones.list_streams() == []
+        stored = await storage.summaries.read("s")
+        assert (stored.search_text, stored.is_final) == ("tea", True)
+        for after in (0, 2):
+            with pytest.raises(ConflictError):
+                await append_entries(storage, "s", after, {"n": 3})
+        with pytest.raises(DivergenceError):
+            await storage.journal.restore("s", build_entries({"n": 5}), SUMMARY)
+
+        assert await storage.journal.restore("s", entries, SUMMARY, seal="seal") == 2
+        assert await storage.journal.read_sealed("s") == (entries, "seal")
+        assert await get_listing(storage, "s") == listing
+        assert await storage.index.count() == words
+        assert await storage.tombstones.find("s") is None
+        await append_entries(storage, "s", 2, {"n": 3})
+
+    async def test_one_that_is_archived_is_deleted_with_its_words(self, storage: Storage) -> None:
+        await append_entries(storage, "s", 0, {"n": 1}, summary=SUMMARY)
+        await storage.texts.keep("s", "receipt", "signed")
+        archive = Archive("s.json", "Tea.", "tea", AT, AT)
+        await storage.tombstones.delete(
+            "s", at=AT, actor="bob", summary=SUMMARY, keep=["receipt"], archive=archive
+        )
+
+        deleted = await storage.tombstones.delete(
+            "s", at=LATER, actor="eve", summary=SUMMARY, keep=["receipt"]
+        )
+
+        assert deleted == await storage.tombstones.find("s")
+        assert deleted
+        assert (deleted.seq, deleted.archive, deleted.texts) == (1, None, {"receipt": "signed"})
+        assert await get_listing(storage, "s") is None
+        assert not any((await storage.index.count()).values())
+        assert await storage.find_problems() == []

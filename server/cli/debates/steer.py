@@ -12,7 +12,11 @@ from server.cli.terminal import quote_words
 from server.debate.facts.text import clean_line, format_count
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import ACTIONS
-from server.engine.database.errors import DebateDeletedError, StorageUnavailableError
+from server.engine.database.errors import (
+    DebateArchivedError,
+    DebateDeletedError,
+    StorageUnavailableError,
+)
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.optional import optional_import
@@ -151,7 +155,7 @@ def delete(settings: Settings, debate_id: str, yes: bool) -> None:
             snapshot = await manager.load(full_id)
         except DebateDeletedError:
             raise
-        except StorageUnavailableError as error:
+        except (DebateArchivedError, StorageUnavailableError) as error:
             return full_id, f"It cannot be read: {error}"
         parts = [quote_words(snapshot.debate.setup.question), snapshot.status]
         parts.append(format_count(len(snapshot.debate.turns), "turn"))

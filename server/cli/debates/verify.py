@@ -12,7 +12,7 @@ from server.cli import session
 from server.cli.completion import complete_id
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
-from server.engine.database.errors import DebateDeletedError
+from server.engine.database.errors import DebateArchivedError, DebateDeletedError
 from server.settings import Settings
 from server.signing import MAX_KEY_FILE_BYTES, Signer, format_public_key, parse_public_key
 
@@ -98,7 +98,7 @@ def receipt(settings: Settings, debate_id: str | None, public_key: bool) -> None
     async def find(manager: Any) -> Receipt:
         try:
             snapshot = await manager.load(await find_debate_id(manager, debate_id))
-        except DebateDeletedError as error:
+        except (DebateArchivedError, DebateDeletedError) as error:
             stored_receipt = find_kept_receipt(error.tombstone)
             if stored_receipt.envelope is None:
                 raise

@@ -1,8 +1,10 @@
 """`counterpoint backup` and `counterpoint db`: upkeep of the database."""
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -43,7 +45,7 @@ def backup(settings: Settings, file: Path, overwrite: bool) -> None:
 
 @click.group()
 def db() -> None:
-    """The database: check it, copy it, prune it, upgrade it.
+    """The database: check, copy, prune, archive or upgrade it.
 
     Example: counterpoint db check
     """
@@ -163,13 +165,64 @@ def prune(settings: Settings, days: int, owner: str | None, dry_run: bool, as_js
 
     Example: counterpoint db prune --older-than 90 --dry-run
     """
+    remove_old(settings, "removed", days, owner=owner, dry_run=dry_run, as_json=as_json)
+
+
+def parse_age(_context: click.Context, _option: click.Parameter, text: str) -> float:
+    """The days since a date (UTC), or an age in days, with or without a d."""
+    if days := re.fullmatch(r"([0-9]{1,5})d?", text):
+        return int(days[1])
+    try:
+        since = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a date, as 2026-08-01, nor days, as 90d.") from None
+    since = since if since.tzinfo else since.replace(tzinfo=UTC)
+    return max((datetime.now(UTC) - since) / timedelta(days=1), 0)
+
+
+@db.command()
+@click.option(
+    "--before",
+    "days",
+    metavar="DATE|AGE",
+    required=True,
+    callback=parse_age,
+    help="Debates that ended before this day (UTC), or so many days ago: 2026-08-01, 90d.",
+)
+@click.option(
+    "--to",
+    "folder",
+    metavar="FOLDER",
+    required=True,
+    type=click.Path(file_okay=False, resolve_path=True, path_type=Path),
+    help="A file for each debate, in a folder for each month.",
+)
+@click.option("--owner", metavar="O", default=None, help="Only debates of this owner.")
+@click.option("--dry-run", is_flag=True, help="Only list them.")
+@session.json_option
+@click.pass_obj
+def archive(
+    settings: Settings, days: float, folder: Path, owner: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Move records of old debates into files. They stay in lists and searches; `counterpoint import` brings one back.
+
+    Each file is written and checked before its debate leaves the database: whatever ends this command, run it again.
+    Debates that have not ended stay. Exit code 1 if a debate could not be archived; it stays, too.
+
+    Example: counterpoint db archive --before 2026-08-01 --to /srv/archive
+    """
+    remove_old(settings, "archived", days, owner=owner, dry_run=dry_run, folder=folder, as_json=as_json)
+
+
+def remove_old(settings: Settings, done: str, days: float, *, as_json: bool, **choice: Any) -> NoReturn:
+    """`done`: what is done with debates. `choice`: arguments of `prune_debates`."""
     with optional_import():
         from server.upkeep.prune import prune_debates  # noqa: PLC0415
 
     quiet_settings = settings.model_copy(update={"hooks": ""})
     result = session.run_with_manager(
         quiet_settings,
-        lambda manager: prune_debates(manager, days, actor=session.ACTOR, owner=owner, dry_run=dry_run),
+        lambda manager: prune_debates(manager, days, actor=session.ACTOR, **choice),
         of_all=True,
     )
     if not as_json:
@@ -178,7 +231,8 @@ def prune(settings: Settings, days: int, owner: str | None, dry_run: bool, as_js
         for debate_id, reason in result.spared.items():
             click.echo(f"{debate_id} stays: {reason}.")
     count = format_count(len(result.debate_ids), "debate")
-    text = f"{find_name(settings.database)}: {count} {'would be' if dry_run else 'were'} removed."
+    verb = "would be" if choice["dry_run"] else "was" if len(result.debate_ids) == 1 else "were"
+    text = f"{find_name(settings.database)}: {count} {verb} {done}."
     show_result(asdict(result), text, result.problems, as_json=as_json)
 
 

@@ -5,7 +5,8 @@
     ├── InvalidSettingsError        a setting cannot be used                  (server.settings)
     ├── NoModelError                no model is configured                    (server.models.registry)
     ├── DebateNotFoundError         nothing is stored under this id
-    │   └── DebateDeletedError          any more
+    │   ├── DebateDeletedError          any more
+    │   └── DebateArchivedError         its record is in a file
     ├── ForeignRecordError          its newest entries were not recorded by this installation
     ├── TwinError                   the debate was begun already              (server.engine.database.repeats)
     └── StorageUnavailableError     the database is damaged, or of a later release
@@ -24,7 +25,7 @@ from pydantic import ValidationError
 from server.debate.facts.errors import DebateError, IllegalEvent
 from server.debate.machine.kinds import UnknownKindError
 from storage.errors import DamagedStreamError, DeletedStreamError, StorageError, StorageLostError
-from storage.streams import Tombstone
+from storage.streams import Archive, Tombstone
 
 
 class DebateNotFoundError(DebateError):
@@ -40,6 +41,18 @@ class DebateDeletedError(DebateNotFoundError):
             f"Debate {debate_id!r} was deleted on {day}. What is left of it: it had {tombstone.seq} entries, and the "
             f"hash of the last was {tombstone.head}."
             + (f" Its signed receipt: `counterpoint receipt {debate_id}`." if tombstone.texts else ""),
+        )
+        self.tombstone = tombstone
+
+
+class DebateArchivedError(DebateNotFoundError):
+    """It is still in lists and searches."""
+
+    def __init__(self, tombstone: Tombstone, archive: Archive) -> None:
+        DebateError.__init__(
+            self,
+            f"Debate {tombstone.stream!r} was archived on {tombstone.at[:10]}. {archive.headline} "
+            f"Its record is in the file {archive.file}: `counterpoint import {archive.file}` brings it back.",
         )
         self.tombstone = tombstone
 
@@ -83,6 +96,8 @@ def translate_storage_errors() -> Iterator[None]:
             "from a copy, or start another debate."
         ) from error
     except DeletedStreamError as error:
+        if archive := error.tombstone.archive:
+            raise DebateArchivedError(error.tombstone, archive) from None
         raise DebateDeletedError(error.tombstone) from None
     except StorageLostError as error:
         raise DatabaseLostError(f"The debates' database cannot be used: {error}. {LOSS_HINT}") from error

@@ -32,7 +32,13 @@ from server.engine.database.snapshots import DebateSnapshot, build_debate_id, fo
 from server.engine.database.summaries import build_stream_summary, build_whole_summary
 from server.signing import OWN, Origin, Signer
 from storage import LOCAL_OWNER
-from storage.errors import ConflictError, DeletedStreamError, KeyTakenError, StorageError
+from storage.errors import (
+    ConflictError,
+    DeletedStreamError,
+    DivergenceError,
+    KeyTakenError,
+    StorageError,
+)
 from storage.storage import Storage
 from storage.streams import (
     ALL_STREAMS,
@@ -258,8 +264,8 @@ class DebateStore:
         return read_origin(self.signer, debate_id, head)
 
     def counts(self, listing: StreamListing) -> bool:
-        """Whether memory and ledger use a debate: this installation recorded it, or has adopted it."""
-        return self.read_origin(listing.stream, listing.head).counts
+        """Whether memory uses a debate: it is here, and this installation recorded it, or has adopted it."""
+        return not listing.is_archived and self.read_origin(listing.stream, listing.head).counts
 
     def name_ledger(self, owner: str = LOCAL_OWNER) -> str:
         """The name of an owner's ledger, as the database has it."""
@@ -429,22 +435,34 @@ class DebateStore:
 
         `receipt`: the envelope that came with them, as text; it is kept unless there is one.
 
-        They spend nothing here, and nothing runs because of them. The debate belongs to whose store this is. Raises as
-        `Journal.restore` and `Journal.read`, and InvalidRequestError where it is here as another's.
+        They spend nothing here, and nothing runs because of them. The debate belongs to whose store this is. One that
+        was archived is what it was before. Raises as `Journal.restore` and `Journal.read`, and InvalidRequestError
+        where it is here as another's.
         """
-        head = await self.storage.journal.head(debate_id)
+        head, seal = await self.storage.journal.head(debate_id), None
+        tombstone = await self.storage.tombstones.find(debate_id)
+        archive = tombstone.archive if tombstone else None
+        if tombstone and archive:
+            head = StreamHead(tombstone.seq, tombstone.head, tombstone.owner, archive.seal)
         owner = self.owner or head.owner or LOCAL_OWNER
         require(
             head.owner in ("", owner), f"Debate {debate_id} is here already, and belongs to another owner."
         )
-        stored_entries = await self.storage.journal.read(debate_id)
-        history = [
-            *map(parse_entry, stored_entries),
-            *(replace(parse_entry(e), restored=True) for e in entries[len(stored_entries) :]),
-        ]
-        days = add_spending({}, history, debate)
-        summary = build_stream_summary(debate, [entry.event for entry in history], history, days, owner)
-        new_count = await self.storage.journal.restore(debate_id, entries, summary)
+        if archive:
+            if entries[-1].hash != head.hash:
+                raise DivergenceError(debate_id, head.seq)
+            entries = [replace(entry, restored=entry.seq in archive.restored) for entry in entries]
+            seal = archive.seal
+            summary = build_whole_summary(self.build_snapshot(debate_id, entries, seal, owner, receipt))
+        else:
+            stored_entries = await self.storage.journal.read(debate_id)
+            history = [
+                *map(parse_entry, stored_entries),
+                *(replace(parse_entry(e), restored=True) for e in entries[len(stored_entries) :]),
+            ]
+            days = add_spending({}, history, debate)
+            summary = build_stream_summary(debate, [entry.event for entry in history], history, days, owner)
+        new_count = await self.storage.journal.restore(debate_id, entries, summary, seal=seal)
         if receipt:
             await self.storage.texts.keep(debate_id, RECEIPT, receipt)
             self.recent.forget(debate_id)  # who signed it

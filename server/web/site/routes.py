@@ -31,7 +31,11 @@ from starlette.routing import Route
 
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import DebateError, require
-from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
+from server.engine.database.errors import (
+    DebateArchivedError,
+    DebateNotFoundError,
+    StorageUnavailableError,
+)
 from server.engine.debates import DebateManager
 from server.redaction import redact_error
 from server.web.page import Place, build_page, build_policy, read_scripts, read_style
@@ -119,7 +123,7 @@ def choose_status(error: DebateError) -> int:
 
 
 def describe_error(error: DebateError) -> str:
-    if isinstance(error, DebateNotFoundError):
+    if isinstance(error, DebateNotFoundError) and not isinstance(error, DebateArchivedError):
         return str(error).partition(". ")[0] + "."  # the rest is for models
     return str(error)
 
