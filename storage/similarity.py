@@ -19,7 +19,10 @@ MAX_SHARING = 1_000
 """Streams that may share a word: one that more have tells little of what a text is about, and is not compared."""
 
 MAX_COMPARED = 50_000
-"""Streams that are looked through, the newest: of each status and owner, and of each word."""
+"""Streams of an owner that are looked through, the newest."""
+
+MAX_HAVING = 10_000
+"""Streams of all owners that are looked through for each word, the newest that have it."""
 
 OTHERS = 20
 """Streams on other things that are assumed beside those there are: where all are on one, its words still tell."""

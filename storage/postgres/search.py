@@ -7,7 +7,7 @@ from storage.columns import LAST_CHARACTER, encode_words, mark_status
 from storage.database import Session
 from storage.lists import narrow
 from storage.search import LISTING_COLUMNS, SearchIndex
-from storage.similarity import MAX_COMPARED, MAX_SHARING
+from storage.similarity import MAX_COMPARED, MAX_HAVING, MAX_SHARING
 from storage.streams import StreamSummary
 from storage.words import BEGINNING, MAX_COMPARED_LENGTH
 
@@ -53,7 +53,7 @@ select given.place - 1, array(
     select distinct found.number
     from (
         select word.number from word where word.word between given.first and given.last
-        order by word.word desc, word.number desc limit {MAX_COMPARED}
+        order by word.word desc, word.number desc limit {MAX_HAVING}
     ) as found join compared on compared.number = found.number
     order by found.number desc limit {MAX_SHARING}
 )
