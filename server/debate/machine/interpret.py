@@ -7,8 +7,6 @@ can act on: it gets one more attempt.
 from collections.abc import Callable
 from typing import Any, NamedTuple, assert_never
 
-from pydantic_core import from_json
-
 from server.debate.facts.advice import Advised, Checked, Exchanged, Reported, Reviewed
 from server.debate.facts.answers import MessageAct
 from server.debate.facts.events import (
@@ -36,6 +34,7 @@ from server.debate.replies.extract import (
     drop_thoughts,
     find_debaters,
     find_json,
+    find_turn_object,
     normalize_name,
     parse_text,
 )
@@ -143,14 +142,9 @@ class PanelTurn(LenientModel):
 
 def read_panel_turn(debate: Debate, text: str, reply: Reply) -> tuple[str, str]:
     """(the turn, whose position its debater says it holds). A turn in prose, or cut short, says nothing of that."""
-    try:
-        turn = PanelTurn.model_validate(find_json(text, ("response",)))
-    except ValueError:
-        if not begins_with_object(text):
-            return text, ""
-        if not reply.cut:
-            raise
-        turn = PanelTurn.model_validate(from_json(text[text.index("{") :], allow_partial="trailing-strings"))
+    if (found := find_turn_object(text, reply)) is None:
+        return text, ""
+    turn = PanelTurn.model_validate(found)
     holders = find_debaters(debate, turn.holds)
     if not holders and normalize_name(turn.holds) in NOTHING:
         return clean(turn.response), NO_POSITION

@@ -225,6 +225,28 @@ def read_complete_fields(text: str, start: int) -> dict[str, Any] | None:
     return fields
 
 
+def find_turn_object(text: str, reply: Reply) -> Any:
+    """The object that a turn is in, of one that was cut what there is; None for a turn in prose.
+
+    Raises:
+        ValueError: it begins as an object, and is none.
+    """
+    try:
+        return find_json(text, ("response",))
+    except ValueError:
+        if not begins_with_object(text):
+            return None
+        if not reply.cut:
+            raise
+        return read_cut_object(text)
+
+
+def read_cut_object(text: str) -> Any:
+    """The complete fields of an object that was cut; without any, the text in which it was."""
+    closed = close_object(text)
+    return from_json(closed[closed.index("{") :], allow_partial="trailing-strings")
+
+
 def find_sections(text: str, names: Sequence[str]) -> dict[str, str]:
     """The texts under headings such as "1) SUMMARY:", "**Status** =" or "FINAL DECISION:", by name.
 

@@ -12,11 +12,11 @@ from server.debate.prompts.tail import other_labels
 from server.debate.prompts.tool_schemas import parse_arguments
 from server.debate.replies.extract import (
     Reply,
-    begins_with_object,
     describe_error,
     find_debaters,
-    find_json,
+    find_turn_object,
     normalize_name,
+    read_cut_object,
 )
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
@@ -32,7 +32,7 @@ def parse_handoff(debate: Debate, call: Call, text: str, reply: Reply) -> tuple[
     Raises:
         ValueError: there is no turn.
     """
-    turn, choice = parse_tool_handoff(text, reply) or parse_written_handoff(debate, text)
+    turn, choice = parse_tool_handoff(text, reply) or parse_written_handoff(debate, text, reply)
     debaters = find_debaters(debate, choice)
     if len(other_debaters := debaters - {call.seat}) == 1 and normalize_name(choice):
         return turn, other_debaters.pop(), ""
@@ -70,7 +70,8 @@ def parse_tool_handoff(text: str, reply: Reply) -> tuple[str, str] | None:
     if call is None:
         return None
     try:
-        turn, choice = parse_handoff_response(parse_arguments(call))
+        arguments = read_cut_object(call.arguments) if reply.cut else parse_arguments(call)
+        turn, choice = parse_handoff_response(arguments)
     except ValueError as error:
         if text:
             return None
@@ -78,13 +79,9 @@ def parse_tool_handoff(text: str, reply: Reply) -> tuple[str, str] | None:
     return turn or text, choice
 
 
-def parse_written_handoff(debate: Debate, text: str) -> tuple[str, str]:
-    try:
-        return parse_handoff_response(find_json(text))
-    except ValueError:
-        if begins_with_object(text):
-            raise
-        return text, find_text_choice(debate, text)
+def parse_written_handoff(debate: Debate, text: str, reply: Reply) -> tuple[str, str]:
+    found = find_turn_object(text, reply)
+    return (text, find_text_choice(debate, text)) if found is None else parse_handoff_response(found)
 
 
 def parse_handoff_response(value: Any) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -181,6 +182,28 @@ class TestNames:
         assert turn(says("structured", "x", "no"), cast).no_handoff == (
             'it chose "no" to speak next; there are B1, C1'
         )
+
+
+@pytest.mark.requirement("B2")
+class TestCut:
+    """A turn that was stopped at its token limit is what there is of it."""
+
+    @pytest.mark.parametrize("how", ["tool", "structured"])
+    @pytest.mark.parametrize(
+        ("left_out", "said"), [(40, "It pays, because stor"), (3, "It pays, because storage is cheap.")]
+    )
+    def test_what_there_is_of_it_is_the_turn(self, how: How, left_out: int, said: str) -> None:
+        whole = json.dumps({"response": "It pays, because storage is cheap.", "next_agent_name": "B1"})
+        part = whole[:-left_out]
+        reply = called(part) if how == "tool" else Reply(part, build_usage())
+        made = turn(replace(reply, cut=True))
+        assert (made.text, made.hands_to, made.cut) == (said, "", True)
+        assert made.no_handoff == "it named nobody to speak next; there are B1, C1"
+
+    @pytest.mark.parametrize("cut", [False, True])
+    def test_without_a_word_of_it_there_is_none(self, *, cut: bool) -> None:
+        cause = "Field required (it was stopped" if cut else "broken off or malformed"
+        assert cause in useless(Reply('{"response', build_usage(), cut=cut))
 
 
 @pytest.mark.requirement("B2", "B5")
