@@ -35,14 +35,13 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.setup.phases import AdviceTask
 from server.debate.rules import framing
+from server.debate.rules.calls import acceptable_slots
 from server.debate.rules.schedule import (
     BAD_REPLY_CAUSES,
     Slot,
-    final_closing_slots,
     find_plan_problem,
     find_turn_problem,
     has_final_failure,
-    open_slots,
     slot_failures,
 )
 from server.debate.rules.speaking_order import find_handoff_problem
@@ -85,6 +84,7 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
         case Balloted():
             check_open_slot(debate, event, "ballot")
             check_fits(convergence.find_ballot_problem(debate, event))
+            check_unargued(debate, event)
             return apply_vote(debate, event)
         case Judged():
             check_open_slot(debate, event, "judgment")
@@ -163,7 +163,7 @@ def check_names(debate: Debate, judgment: Judged) -> None:
     check_unargued(debate, judgment)
 
 
-def check_unargued(debate: Debate, event: Judged | RoundClosed) -> None:
+def check_unargued(debate: Debate, event: Judged | RoundClosed | Balloted) -> None:
     """Check that it names debaters: nobody is no name here."""
     for name in event.unargued:
         check(name in debate.names, f"nobody here is called {name!r}")
@@ -209,8 +209,9 @@ def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
     """
     check(event.round == debate.round, f"an answer for round {event.round} in round {debate.round}")
     check(event.seen <= debate.version, "its prompt shows what has not happened yet")
-    slots = (*open_slots(debate), *final_closing_slots(debate))
-    slot = next((slot for slot in slots if slot.key == (event.seat, event.slot_index)), None)
+    slot = next(
+        (slot for slot in acceptable_slots(debate) if slot.key == (event.seat, event.slot_index)), None
+    )
     if slot is None or (tasks and slot.task not in tasks):
         raise IllegalEvent(f"no slot {event.slot_index} of {event.seat} is open for it")
     return slot

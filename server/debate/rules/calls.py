@@ -4,7 +4,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from server.debate.facts.events import Task
-from server.debate.rules.schedule import Slot, final_closing_slots, open_slots, slot_failures
+from server.debate.rules.schedule import (
+    Slot,
+    final_closing_slots,
+    late_reading_slots,
+    open_slots,
+    slot_failures,
+)
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once
 from server.debate.state.seats import current_model
@@ -58,7 +64,8 @@ def is_cut_short(debate: Debate) -> bool:
 
 def acceptable_slots(debate: Debate) -> tuple[Slot, ...]:
     """The slots whose answers would be accepted now, due or not."""
-    return tuple(dict.fromkeys((*open_slots(debate), *final_closing_slots(debate))))
+    late = (*final_closing_slots(debate), *late_reading_slots(debate))
+    return tuple(dict.fromkeys((*open_slots(debate), *late)))
 
 
 def build_call(debate: Debate, slot: Slot) -> Call:

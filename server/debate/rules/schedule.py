@@ -63,7 +63,7 @@ from server.debate.state.seats import (
     phase_seats,
 )
 from server.debate.votes.panel import list_own_readings, list_wanted_readings, wants_comparison
-from server.debate.votes.rereading import list_first_readings
+from server.debate.votes.rereading import ORDERS, list_first_readings
 from server.debate.votes.voters import verdict_source
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
@@ -375,6 +375,16 @@ def open_slots(debate: Debate) -> tuple[Slot, ...]:
         if missing := tuple(slot for slot in group if is_open(debate, slot)):
             return missing
     return ()
+
+
+@once
+def late_reading_slots(debate: Debate) -> tuple[Slot, ...]:
+    """Second readings, which may be under way while a judge without a first one is asked again."""
+    phase = debate.phase
+    if debate.ended or not (phase and phase.is_judgment and debate.setup.judges.both_orders):
+        return ()
+    heard = dict.fromkeys((reading.seat for reading in debate.judgments), ORDERS)
+    return tuple(slot for slot in list_judge_slots(heard) if is_open(debate, slot))
 
 
 @once

@@ -113,6 +113,32 @@ def test_second_readings_are_asked_for_once_all_first_ones_are_in() -> None:
     assert second.seen > first.seen
 
 
+@pytest.mark.parametrize("other", [FOR, AGAINST])
+def test_a_second_reading_under_way_while_another_judge_is_asked_again_is_taken_whenever_it_comes(
+    other: str,
+) -> None:
+    def script(call: Call) -> ScriptAnswer:
+        if call.seat == "judge 2" and not is_back:
+            return LOST
+        return (other if call.seat == "judge 2" else FOR) if call.reading else default_script(call)
+
+    is_back, ends = False, []
+    for is_late in (False, True):
+        is_back = False
+        at = simulate(build_setup(options={"judges": {"models": list(MODELS[:2])}}), script)
+        at.play(lambda debate: bool(debate.judgments) and debate.round_failures != ())
+        under_way = at.answer(at.due_calls()[0])
+        at.intervene("pause")
+        is_back = True
+        at.intervene("resume")
+        at.add_events(*[at.answer(call) for call in at.due_calls() if is_late], under_way)
+        at.play()
+        assert at.debate.verdict is not None
+        ends.append((at.debate.verdict, {*list_read(at)}))
+    assert ends[0] == ends[1]
+    assert {*ends[0][1]} >= {("judge 1", 1), ("judge 1", 2), ("judge 2", 2)}
+
+
 def test_the_judges_of_a_mirror_read_by_the_same_rule() -> None:
     def script(call: Call) -> ScriptAnswer:
         return (FOR if call.seat == "judge 1" else AGAINST) if call.reading else default_script(call)
