@@ -26,7 +26,12 @@ from server.debate.facts.text import clean_line
 from server.debate.machine.advice import build_advice_schema, render_advice, render_advice_rules
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
-from server.debate.prompts.ballots import is_blind_call, list_ballot_lines, render_private_steps
+from server.debate.prompts.ballots import (
+    asks_who_argued,
+    is_blind_call,
+    list_ballot_lines,
+    render_private_steps,
+)
 from server.debate.prompts.debaters import find_example, render_debater_steps, render_turn_grammar
 from server.debate.prompts.material import (
     find_answered_message,
@@ -177,7 +182,9 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
                 return
             yield from list_ballot_lines(debate, call)
             wave, read = name_wave(debate, call.slot_index), find_example(debate, call)
-            yield replies.json_instruction("ballot", debate.setup.labels, wave, read)
+            yield replies.json_instruction(
+                "ballot", debate.setup.labels, wave, read, asks_who_argued=asks_who_argued(debate, call)
+            )
         case "message":
             yield f"The others: {', '.join(other_labels(debate, call.seat))}."
             yield replies.json_instruction("message")
@@ -259,6 +266,7 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
                 debate.setup.labels,
                 name_wave(debate, call.slot_index),
                 has_read=bool(find_example(debate, call)),
+                asks_who_argued=asks_who_argued(debate, call),
             )
         case "message":
             schema = replies.direct_message_schema(other_labels(debate, call.seat))

@@ -15,6 +15,7 @@ from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import order_sides, side_labels
 from server.debate.state.seats import current_model, phase_seats
+from server.debate.votes.voters import verdict_source
 
 
 def list_ballot_positions(debate: Debate, call: Call) -> list[str]:
@@ -43,6 +44,12 @@ def list_ballot_lines(debate: Debate, call: Call) -> list[str]:
 def is_blind_call(call: Call) -> bool:
     """Whether the prompt has no transcript: nobody has spoken, or it is as if nobody had."""
     return is_blind_ballot(call.slot_index)
+
+
+def asks_who_argued(debate: Debate, call: Call) -> bool:
+    """Whether a voter says who did not argue: where no judge and no moderator decides, who would say it."""
+    is_theirs = verdict_source(debate.setup) in ("ballots", "swing", "")
+    return is_theirs and bool(debate.turns) and not is_blind_call(call)
 
 
 def render_private_steps(debate: Debate, call: Call) -> Iterator[str]:

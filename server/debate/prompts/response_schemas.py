@@ -42,11 +42,17 @@ RESPONSE_TEMPLATES: dict[JsonTask, str] = {
 
 
 MOVED_BY = ', "moved_by": "the id of the point that moved you most, such as {example}, or null"'
+WHO_ARGUED = f', "unargued": [{UNARGUED}]'
 ROUND_FIELDS = ', "new_point": "text or null", "open_point": "text or null"'
 
 
 def json_instruction(
-    task: JsonTask, labels: Sequence[str] = (), wave: Wave | None = None, example: str = ""
+    task: JsonTask,
+    labels: Sequence[str] = (),
+    wave: Wave | None = None,
+    example: str = "",
+    *,
+    asks_who_argued: bool = False,
 ) -> str:
     """The sentence that asks for JSON. `labels`: the positions to weigh, where there are any. `wave`: of a ballot.
 
@@ -56,6 +62,7 @@ def json_instruction(
     if labels:
         beliefs = ", ".join(f'"{label}": percent' for label in labels)
         more = MOVED_BY.format(example=example) if example else ""
+        more += WHO_ARGUED if asks_who_argued else ""
         more += ROUND_FIELDS if wave == "round" else ""
         template = template.format(beliefs=beliefs, more=more)
     return ask_for_json(template)
@@ -110,7 +117,9 @@ def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
     )
 
 
-def ballot_schema(labels: Sequence[str], wave: Wave, *, has_read: bool) -> dict[str, Any]:
+def ballot_schema(
+    labels: Sequence[str], wave: Wave, *, has_read: bool, asks_who_argued: bool
+) -> dict[str, Any]:
     """`has_read`: whether its voter has read points that can move it."""
     fields = {
         "position": text_schema(400),
@@ -119,6 +128,8 @@ def ballot_schema(labels: Sequence[str], wave: Wave, *, has_read: bool) -> dict[
     }
     if has_read:
         fields["moved_by"] = nullable_schema(text_schema(60))
+    if asks_who_argued:
+        fields["unargued"] = labels_schema(labels)
     if wave == "round":
         fields |= dict.fromkeys(("new_point", "open_point"), nullable_schema(text_schema(300)))
     return object_schema(**fields)

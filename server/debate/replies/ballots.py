@@ -18,6 +18,7 @@ from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.ballots import list_ballot_positions
 from server.debate.replies.choices import resolve_vote
 from server.debate.replies.extract import Reply, drop_nothing, find_json, find_sections, normalize_keys
+from server.debate.replies.votes import parse_unargued
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
@@ -32,7 +33,7 @@ ROUNDING = Fraction(3, 100)
 """The allowed distance of the sum from one: three positions at 33 percent leave one."""
 
 ROUND_FIELDS = ("new_point", "open_point")
-FIELDS = ("beliefs", "position", "moved_by", "would_check", *ROUND_FIELDS)
+FIELDS = ("beliefs", "position", "moved_by", "would_check", "unargued", *ROUND_FIELDS)
 
 _NUMBER = r"\d{1,7}(?:[.,]\d{1,9})?"
 _AMOUNT = re.compile(rf"(?<![\w.,-])({_NUMBER})(?:\s?/\s?(\d{{1,7}}))?")
@@ -58,6 +59,7 @@ def parse_ballot(debate: Debate, call: Call, text: str, reply: Reply) -> dict[st
         if is_blind_ballot(call.slot_index)
         else find_citation(debate, fields.get("moved_by")),
         "would_check": drop_nothing(clean_sentence(fields.get("would_check"))),
+        "unargued": parse_unargued(debate, fields.get("unargued")),
         **{name: drop_nothing(clean_sentence(fields.get(name))) for name in ROUND_FIELDS if is_after_round},
     }
 

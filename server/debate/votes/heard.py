@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
+from server.debate.facts.beliefs import BLIND_WAVES
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once
 
@@ -31,9 +32,13 @@ def list_unargued(debate: Debate) -> tuple[Unargued, ...]:
 
 
 def list_reports(debate: Debate) -> list[set[str]]:
-    """Of whom each seat says so: a judge in every reading, a moderator in its last word."""
-    if not debate.judgments:
+    """Of whom each seat says so: a judge in every reading, a moderator in its last word, a voter in its last ballot."""
+    if debate.round_summaries and not debate.judgments:
         return [{*closing.unargued} for closing in debate.round_summaries[-1:] if closing.informative]
+    if not debate.judgments:
+        begin = min(debate.talk_rounds, default=0)
+        last = {one.seat: one for one in debate.ballots if one.wave not in BLIND_WAVES and one.round >= begin}
+        return [{*ballot.unargued} for ballot in last.values() if ballot.informative]
     by_judge: dict[str, list[set[str]]] = {}
     for judged in debate.judgments:
         if judged.informative:
@@ -43,9 +48,9 @@ def list_reports(debate: Debate) -> list[set[str]]:
 
 def describe_unargued(debate: Debate) -> list[str]:
     """Such as "Not heard: Ben did not argue for its position, say 2 of 2 judges."."""
-    who = "judge" if debate.judgments else "moderator"
+    who = "judge" if debate.judgments else "moderator" if debate.round_summaries else "voter"
     return [
         f"Not heard: {one.name} did not argue for its position, "
-        + (f"say {one.said} of {one.asked} judges." if one.asked > 1 else f"says the {who}.")
+        + (f"say {one.said} of {one.asked} {who}s." if one.asked > 1 else f"says the {who}.")
         for one in list_unargued(debate)
     ]

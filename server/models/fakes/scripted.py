@@ -258,9 +258,8 @@ def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -
     labels = [name for name, _ in positions]
     beliefs = dict.fromkeys([*labels, "none"], 20 // len(labels)) | {label: 80}
     beliefs["none"] += 100 - sum(beliefs.values())
-    fields: dict[str, Any] = {"beliefs": beliefs}
+    fields: dict[str, Any] = {"beliefs": beliefs, "unargued": []}
     if task == "ballot":
-        fields |= dict.fromkeys(("moved_by", "new_point", "open_point"))
         check = f"What came of {side} where it was tried."
         nothing = dict.fromkeys(("moved_by", "new_point", "open_point"))
         return fields | nothing | {"position": f"{side} is the easiest to undo.", "would_check": check}
@@ -273,7 +272,6 @@ def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -
         "probability": 80,
         "corrected": "",
         "missed": "",
-        "unargued": [],
         "would_change": f"{side} was tried somewhere, and could not be undone.",
         "next": f"Find out what came of {side} where it was tried.",
     }

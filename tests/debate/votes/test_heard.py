@@ -17,10 +17,12 @@ from server.debate.votes.heard import list_unargued
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,
+    build_ballot,
     build_setup,
     build_usage,
     default_script,
     render_finding,
+    render_prompt_text,
     simulate,
     task_script,
 )
@@ -111,6 +113,38 @@ def test_a_moderator_says_so_where_it_decides() -> None:
     found = build_verdict(at.debate)
     assert found.outcome == "leaning"
     assert "Not heard: Ben did not argue for its position, says the moderator." in found.headline
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "voters"),
+    [
+        ("oxford", {}, 3),
+        ("verdict", {"phases": ["opening", "voting"]}, 2),
+        ("round_robin", {"ballots": "blind"}, 2),
+        ("round_robin", {"ballots": "rounds"}, 2),
+    ],
+)
+def test_voters_say_so_where_nobody_else_decides(name: str, options: dict[str, Any], voters: int) -> None:
+    ballot = {**build_ballot("A1"), "unargued": ["B1"]}
+    at = simulate(build_setup(format=name, debaters=SIDES, options=options), task_script({"ballot": ballot}))
+    at.play()
+    found = build_verdict(at.debate)
+    told = f"Not heard: Ben did not argue for its position, say {voters} of {voters} voters."
+    assert told in found.cautions
+    assert told in found.headline
+    prompts = [prompt for call, prompt in at.calls_made if call.task == "ballot"]
+    asking = ["unargued" in (prompt.schema or {})["properties"] for prompt in prompts]
+    assert asking == sorted(asking)  # nobody before the talk, and everybody after it
+    assert [*{*asking}] == ([True] if name == "verdict" else [False, True])
+    assert ["never argued" in render_prompt_text(prompt) for prompt in prompts] == asking
+
+
+@pytest.mark.parametrize("name", ["advocates", "settle"])
+def test_voters_are_not_asked_where_judges_or_a_moderator_say_so(name: str) -> None:
+    at = simulate(build_setup(format=name, debaters=SIDES, options={"ballots": "blind"})).play()
+    prompts = [render_prompt_text(prompt) for call, prompt in at.calls_made if call.task == "ballot"]
+    assert len(prompts) == 4
+    assert not [prompt for prompt in prompts if "never argued" in prompt]
 
 
 def test_before_the_verdict_is_recorded_the_debate_can_be_held_for_it() -> None:
