@@ -27,6 +27,7 @@ from server.debate.interventions.decline_positions import DeclinePositions
 from server.debate.interventions.registry import BY_NAME, build_intervention
 from server.debate.interventions.revise_positions import RevisePositions
 from server.debate.machine.decide import next_round
+from server.debate.machine.transitions import replay
 from server.debate.records.bounds import check_contribution
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.caller_code import NO_CODE, CallerCode
@@ -224,7 +225,7 @@ class DebateManager:
         """Record a debate, unless it names models or research servers that cannot be used here."""
         setup = await self.planner.complete(setup, code)
         check_contribution([setup], actor)
-        await guest.approve(setup)
+        await guest.approve(replay((setup, *inherited_events)))
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await open_debate(
                 self.store, (setup, *inherited_events), actor, identity, made_from=parent

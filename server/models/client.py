@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Protocol
 
 from server.debate.facts.errors import require
-from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import CALLER, CLIENT
+from server.debate.state.debate import Debate
 from server.debate.state.seats import find_models
 from server.models import Model, OnText, Reply, Request
 
@@ -53,9 +53,9 @@ class Guest:
 
     client: ClientModel | None = None
 
-    async def approve(self, setup: Opened) -> None:
+    async def approve(self, debate: Debate) -> None:
         """Called before the debate is recorded. Raises whatever prevents it, InvalidRequestError at least."""
-        needs_client = CLIENT in {*find_models(setup), *setup.fallback_models}
+        needs_client = CLIENT in {*find_models(debate.setup), *debate.setup.fallback_models}
         require(self.client or not needs_client, NO_CLIENT)
 
 

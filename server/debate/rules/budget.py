@@ -32,7 +32,7 @@ from server.debate.rules.schedule import (
     round_slots,
 )
 from server.debate.rules.windows import estimate_prompt
-from server.debate.state.debate import Debate, find_phase, replace
+from server.debate.state.debate import Debate, find_phase, judge_seats, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import count_framing_calls, current_model, list_blind_models, phase_seats
 from server.debate.votes.rereading import ORDERS, list_first_readings
@@ -124,7 +124,7 @@ def count_reserved_calls(debate: Debate, phase: Phase | None = None) -> int:
     seats: list[str] = []
     for phase_ahead in setup.phases[index + 1 :]:
         if not phase_ahead.is_talk and (not phase_ahead.is_advice or phase_ahead.wants == "review"):
-            seats += list_phase_answers(setup, phase_ahead)
+            seats += list_phase_answers(setup, phase_ahead, fewest=has_one_judge(setup))
     is_closing = debate.is_concluding or open_slots(debate) == (CLOSING_SLOT,)
     is_talk_ahead = index < 0 or any(each.is_talk for each in setup.phases[index:])
     seats += debate.names if is_talk_ahead and joins_final_wave(setup) else []
@@ -132,10 +132,16 @@ def count_reserved_calls(debate: Debate, phase: Phase | None = None) -> int:
     return count_model_seats(debate, seats)
 
 
+def has_one_judge(setup: Opened) -> bool:
+    """Whether nothing is kept back to compare what judges advise: of one judge that is worth no round of talk."""
+    return len(judge_seats(setup)) == 1
+
+
 def list_phase_answers(setup: Opened, phase: Phase, *, fewest: bool = False) -> list[str]:
     """The seats of a phase after the talk or between its rounds, once for each answer; of a baseline none.
 
-    `fewest`: of several judges the first readings only, after which none may be in doubt.
+    `fewest`: of judges the first readings only, after which none may be in doubt and nothing to compare. Otherwise all
+    that they may be asked for.
     """
     if phase.is_baseline:
         return []
@@ -146,10 +152,11 @@ def list_phase_answers(setup: Opened, phase: Phase, *, fewest: bool = False) -> 
     if not phase.is_judgment:
         return seats
     both_orders = setup.judges.both_orders
-    if both_orders and not fewest:
-        return seats * len(ORDERS)
-    readings = list_first_readings(seats, both_orders=both_orders)
-    return [seat for seat, numbers in readings.items() for _ in numbers]
+    if fewest:
+        readings = list_first_readings(seats, both_orders=both_orders)
+        return [seat for seat, numbers in readings.items() for _ in numbers]
+    answers = seats * len(ORDERS) if both_orders else seats
+    return [*answers, seats[0]] if len(answers) > 1 else answers
 
 
 def is_model_seat(debate: Debate, seat: str) -> bool:
@@ -264,7 +271,7 @@ def count_first_calls(debate: Debate, entry: PhaseEntered) -> int:
 
 def pays_for_all(debate: Debate) -> bool:
     """Whether the limits pay for the whole debate as planned, the calls for its verdict included."""
-    calls_in_all = count_expected_answers(debate, of_models=True, fewest=False)
+    calls_in_all = count_expected_answers(debate, of_models=True, fewest=has_one_judge(debate.setup))
     return compute_remaining(debate).calls + count_reserved_calls(debate) >= calls_in_all
 
 

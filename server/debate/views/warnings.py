@@ -375,7 +375,9 @@ def describe_client_requests(setup: Opened) -> str:
     models = seat_models(setup)
     if CLIENT not in models.values():
         return ""
-    count = sum(models.get(seat) == CLIENT for wave in plan_waves(Debate(setup)) for seat in wave.seats)
+    count = sum(
+        models.get(seat) == CLIENT for wave in plan_waves(Debate(setup), fewest=True) for seat in wave.seats
+    )
     requests = format_count(count, "request")
     return f"Your client's own model gets about {requests}; it may ask you to approve each."
 

@@ -11,7 +11,6 @@ from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.setup.opened import Opened
 from server.debate.state.debate import Debate
 from server.debate.views.progress import estimate_line
 from server.models.client import Guest
@@ -38,37 +37,37 @@ class CallingGuest(Guest):
     deadline: float
     models: tuple[str, ...] = ()
 
-    async def approve(self, setup: Opened) -> None:
+    async def approve(self, debate: Debate) -> None:
         """Raises InvalidRequestError for a debate that is impossible or declined, AskFirst with a question."""
-        await super().approve(setup)
+        await super().approve(debate)
         call, limit = self.call, self.call.manager.client_terms.confirm_cost_usd
-        _, max_cost = estimate(Debate(setup)).cost_usd
+        _, max_cost = estimate(debate).cost_usd
         seconds = self.deadline - anyio.current_time()
         if not limit or Decimal(max_cost or 0) <= limit:
             return
         if (state := read_state(call)) and state.asks == "spending":
-            check_answer(setup, read_answer(call, "spending"))
+            check_answer(debate, read_answer(call, "spending"))
         elif can_ask(call) and seconds > 0:
-            form = build_form(setup, limit)
+            form = build_form(debate, limit)
             if is_asked_by_result(call):
                 raise AskFirst(build_question(State(asks="spending", models=[*self.models]), form))
-            check_answer(setup, await ask(call, form, seconds))
+            check_answer(debate, await ask(call, form, seconds))
 
 
-def build_form(setup: Opened, limit: Decimal) -> ElicitRequestFormParams:
-    message = f"{estimate_line(Debate(setup))} That may be more than ${limit:f}. Start this debate?"
+def build_form(debate: Debate, limit: Decimal) -> ElicitRequestFormParams:
+    message = f"{estimate_line(debate)} That may be more than ${limit:f}. Start this debate?"
     field = {"type": "boolean", "title": "Start it", "default": True}
     return ElicitRequestFormParams(
         message=message, requested_schema={"type": "object", "properties": {FIELD: field}}
     )
 
 
-def check_answer(setup: Opened, answer: object) -> None:
+def check_answer(debate: Debate, answer: object) -> None:
     """Raises InvalidRequestError if a person declined."""
     if not isinstance(answer, ElicitResult) or answer.action == "cancel":
         return
     if answer.action == "decline" or (answer.content or {}).get(FIELD) is False:
         reason = "The person at the client declined the cost, and the debate was not started."
         raise InvalidRequestError(
-            f"{reason} {estimate_line(Debate(setup))} Ask for less: options.effort=quick, fewer rounds or other models."
+            f"{reason} {estimate_line(debate)} Ask for less: options.effort=quick, fewer rounds or other models."
         )

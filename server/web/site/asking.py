@@ -75,10 +75,11 @@ async def list_choices(manager: DebateManager, *, sets_keys: bool) -> Answer:
 async def estimate_debate(manager: DebateManager, request: DebateRequest) -> Answer:
     """What the debate would cost at most, in figures, and in a sentence. Raises as `DebateManager.start`."""
     setup = await manager.planner.complete(await manager.plan(request), NO_CODE)
-    await NOBODY.approve(setup)
-    forecast = estimate(Debate(setup))
+    debate = Debate(setup)
+    await NOBODY.approve(debate)
+    forecast = estimate(debate)
     return {
-        "line": estimate_line(Debate(setup)),
+        "line": estimate_line(debate),
         "calls": forecast.most_calls or forecast.calls,
         "cost_usd": forecast.cost_usd[1],
     }

@@ -134,8 +134,8 @@ def drop_baseline(setup: Opened) -> tuple[Any, ...]:
 def test_the_estimate_names_calls_time_and_money_of_all_three() -> None:
     setup = plan(FIVE)
     told = estimate_line(Debate(setup))
-    assert told.startswith("Estimate: 11 to 14 calls, 9 to 80 s, ")
-    assert "quick 6 calls, 9 to 60 s, $" in told
+    assert told.startswith("Estimate: 11 to 15 calls, 9 to 100 s, ")
+    assert "quick 6 to 7 calls, 9 to 80 s, $" in told
     assert "assured " in told
     levels = estimate_levels(setup)
     assert levels["quick"] == estimate(Debate(plan(FIVE, "quick")))
@@ -201,12 +201,12 @@ def test_turns_that_prompts_quote_are_estimated_where_they_are_quoted(level: str
     found = estimate(at.debate)
     at.play()
     turns = {"quick": (2 * 0 + 2 * 2, 2 * 4), "standard": (4, 2 * 4 + 2 * 4), "assured": (4, 2 * 2 + 4 * 4)}
-    quoted, again = sum(turns[level]), 0 if level == "quick" else 2
+    quoted, again = sum(turns[level]), 1 if level == "quick" else 3
     prompt_tokens, _ = estimate_next_call(Debate(setup))
     low, high = found.input_tokens
     assert high - low == quoted * 300 + again * (prompt_tokens + 4 * 400)
     assert len(at.calls_made) == found.calls
-    assert found.most_calls == (found.calls + again if again else 0)
+    assert found.most_calls == found.calls + again
 
 
 def test_less_effort_is_chosen_where_the_limits_do_not_pay_for_it_and_that_is_told() -> None:

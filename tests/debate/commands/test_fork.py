@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.commands.forks.inheritance import is_inherited
+from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
@@ -104,6 +105,22 @@ class TestThePast:
         child = parent.fork(1)
         assert [type(event) for event in child.events[2:6]] == [Failed, Failed, Paused, Resumed]
         assert child.play().status == "concluded"
+
+    @pytest.mark.requirement("N10")
+    @pytest.mark.parametrize(
+        ("name", "at_round"),
+        [("advocates", 0), ("advocates", 1), ("advocates", 2), ("oxford", 1), ("oxford", 3)],
+    )
+    def test_its_estimate_has_the_calls_that_it_makes(self, name: str, at_round: int) -> None:
+        options = {"ballots": "none" if name == "oxford" else "blind"}
+        child = played(task_script({}), format=name, max_rounds=0, options=options).fork(at_round)
+        expected = estimate(child.debate)
+        assert len(child.play().calls_made) == expected.calls
+
+    def test_one_with_its_verdict_is_estimated_without_its_judges(self) -> None:
+        child = played(task_script({}), options={"output_schema": {}, "judges": {"count": 2}}).fork(3)
+        assert (expected := estimate(child.debate)).calls == 1
+        assert (expected.most_calls, expected.caller_turns) == (0, 0)
 
     @pytest.mark.full
     def test_a_debate_of_any_format_can_be_forked_at_every_round_that_something_follows(self) -> None:

@@ -103,7 +103,7 @@ class TestCalls:
 class TestDeciding:
     def test_what_the_judges_take_is_kept_back(self) -> None:
         opened = build_setup(options={"judges": {"count": 3}, "output_schema": {}})
-        assert count_reserved_calls(simulate(opened).debate) == 7
+        assert count_reserved_calls(simulate(opened).debate) == 3 * 2 + 1 + 1
         assert count_reserved_calls(simulate(build_setup(format="settle")).debate) == 1
         assert (
             count_reserved_calls(simulate(build_setup(options={"phases": ["opening", "voting"]})).debate) == 2
@@ -210,13 +210,13 @@ class TestEstimates:
 
     def test_who_speaks_alone_takes_as_long_as_all_who_speak_together(self) -> None:
         at_once, one_by_one = (estimate(Debate(build_setup(format=name))) for name in ("advocates", "settle"))
-        assert (at_once.calls, at_once.seconds) == (6, (9, 60))
+        assert (at_once.calls, at_once.seconds) == (6, (9, 80))  # one wave more compares advice
         assert (one_by_one.calls, one_by_one.seconds) == (9, (9 * 3, 9 * 20))
 
     def test_it_ranges_from_little_to_much(self) -> None:
         found = estimate(Debate(build_setup()))
         assert 0 < found.input_tokens[0] < found.input_tokens[1]
-        assert found.output_tokens == (600, 2400)
+        assert found.output_tokens == (600, 2800)  # what one judge advises may have to be compared
         assert found.cost_usd == ("", "")
 
     @pytest.mark.requirement("N11")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import assert_never
 
@@ -31,7 +31,7 @@ from server.debate.rules.budget import (
 )
 from server.debate.rules.sharing import LONG_TOKENS
 from server.debate.rules.windows import PROMPT_OVERHEAD_TOKENS, estimate_prompt, estimate_tokens
-from server.debate.state.debate import Debate
+from server.debate.state.debate import Debate, find_phase
 from server.debate.state.seats import current_model, find_models, list_blind_models
 
 ANSWER_TOKENS = (100, 400)
@@ -73,9 +73,9 @@ class Estimate:
 def estimate(debate: Debate) -> Estimate:
     """Estimate from rounds and seats: answers of 100 to 400 tokens in 3 to 20 seconds, and prompts that quote them.
 
-    At least where the first readings of judges leave no doubt, at most where all read again. A baseline costs as much
-    again. So does a mirror that is held in any case; it has no baseline. One call more, which is rare, compares what
-    judges advise of their own.
+    At least where the first readings of judges leave no doubt, at most where all read again and what they advise of
+    their own is compared. A baseline costs as much again. So does a mirror that is held in any case; it has no
+    baseline. A fork pays for the rounds that it does not inherit.
     """
     if debate.setup.answering:
         return estimate_advice(debate)
@@ -84,13 +84,17 @@ def estimate(debate: Debate) -> Estimate:
     has_mirror = debate.setup.mirror == "on"
     has_baseline = any(phase.is_baseline for phase in debate.setup.phases)
     times = 1 + has_mirror + has_baseline
-    calls, steps, tokens, savings = [], [], [], []
+    calls, caller_turns, steps, tokens, savings = [], [], [], [], []
     for fewest, answer in zip((True, False), ANSWER_TOKENS, strict=True):
+        plan = plan_waves(debate, fewest=fewest)
+        waves, held = ([wave for wave in plan if wave.is_held == is_held] for is_held in (False, True))
         number = count_expected_answers(debate, of_models=True, fewest=fewest)
-        waves = plan_waves(debate, fewest=fewest)
+        number -= sum(count_model_seats(debate, wave.seats) for wave in held)
         counts = [(count_model_seats(debate, wave.seats), wave.quoted) for wave in waves]
         quoted = sum(count * turns for count, turns in counts)
         calls.append((1 + has_mirror) * number)
+        answers = count_expected_answers(debate, fewest=fewest) - sum(len(wave.seats) for wave in held)
+        caller_turns.append(answers - number)
         steps.append((1 + has_mirror) * sum(count > 0 for count, _ in counts) + BASELINE_STEPS * has_baseline)
         read_tokens = number * prompt_tokens + section_tokens + quoted * answer
         tokens.append((times * read_tokens, times * number * answer))
@@ -102,7 +106,7 @@ def estimate(debate: Debate) -> Estimate:
     fastest, slowest = ANSWER_SECONDS
     return Estimate(
         calls[0] + samples,
-        count_expected_answers(debate) - count_expected_answers(debate, of_models=True),
+        caller_turns[0],
         (steps[0] * fastest, steps[1] * slowest),
         (low[0], high[0]),
         (low[1], high[1]),
@@ -212,11 +216,12 @@ def estimate_levels(setup: Opened) -> dict[EffortLevel, Estimate]:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Answers that are asked for together; `quoted`: how many turns each prompt quotes."""
+    """Answers that are asked for together; `quoted`: how many turns each prompt quotes. `is_held`: a fork has them."""
 
     seats: tuple[str, ...]
     quoted: int
     reads_documents: bool = True
+    is_held: bool = False
 
 
 def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]:
@@ -254,6 +259,8 @@ def plan_waves(debate: Debate, *, fewest: bool = False) -> list[Wave]:
     if setup.answering:
         return plan_advice_waves(debate, is_longest=True)
     rounds = list_talk_rounds(debate)
+    held = [find_phase(setup, one.phase) for one in debate.rounds if one.round <= setup.forked_at_round]
+    held_talk = sum(phase.is_talk for phase in held)
     blind = (FRAMER,) * len(list_blind_models(setup))
     waves = [Wave(blind, 0), Wave((FRAMER,), 0)] if setup.framer else []
     waits = not WRITTEN.isdisjoint(find_models(setup)) or rounds[0].order != "together"
@@ -270,6 +277,8 @@ def plan_waves(debate: Debate, *, fewest: bool = False) -> list[Wave]:
         waves += [
             Wave(seats, turns) for seats in list_round_readers(debate, number, is_last=number == len(rounds))
         ]
+        if number == held_talk:
+            waves = [replace(wave, is_held=True) for wave in waves]
     talk = [setup.phases.index(phase) for phase in setup.phases if phase.is_talk]
     joining = names if joins_final_wave(setup) else ()
     for index, phase in enumerate(setup.phases):
@@ -278,9 +287,11 @@ def plan_waves(debate: Debate, *, fewest: bool = False) -> list[Wave]:
             seats = (*at_once, *(joining if index > talk[-1] else ()))
             joining = () if index > talk[-1] else joining
             times = count_passes(setup.phases, phase) if phase.is_vote else 1
-            waves += [Wave(seats, turns if index > talk[0] else 0)] * times
-            again = () if fewest else list_phase_answers(setup, phase)[len(at_once) :]
-            waves += [Wave(tuple(again), turns)] if again else []
+            quoted = turns if index > talk[0] else 0
+            waves += [Wave(seats, quoted, is_held=number < held.count(phase)) for number in range(times)]
+            again = [] if fewest else list_phase_answers(setup, phase)[len(at_once) :]
+            later = (again[:-1], again[-1:])  # second readings, and what compares advice
+            waves += [Wave(tuple(seats), turns, is_held=phase in held) for seats in later if seats]
     return waves
 
 
