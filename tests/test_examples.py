@@ -31,7 +31,7 @@ PRINTED: dict[str, list[str]] = {
         "leaning: ",
     ],
     "unattended": [
-        "Estimate: 16 calls",
+        "Estimate: 16 to 17 calls",
         "It may take 10 calls.",
         "concluded after 10 calls: budget: 8 of 10 calls spent",
         "they share round 1.",
@@ -210,4 +210,4 @@ def test_the_investment_decision_prints_rounds_summaries_and_the_decision(run_ex
         assert found, f"{part!r} does not come after {before[-80:]!r}"
     decision, _, end = rest.strip().partition("\n\n")
     assert decision.startswith("Try ")
-    assert end == "2 rounds, settled: True (settled)"
+    assert end == "2 rounds, settled: True (settled: the moderator settled it)"

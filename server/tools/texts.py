@@ -1,12 +1,12 @@
 """Results as text for the model that called, made from their fields alone."""
 
 from server.debate.answer.lines import format_so_far
-from server.debate.facts.causes import END_CAUSE_TEXTS, EndCause
+from server.debate.facts.causes import EndCause
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.text import format_count
 from server.debate.views.awaited import describe_task
 from server.debate.views.catalog import format_json
-from server.debate.views.markdown import END_REASONS, format_position, format_report, section
+from server.debate.views.markdown import format_position, format_report, section
 from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import origin_line
 from server.engine.queries import DebateRow
@@ -86,13 +86,12 @@ def format_standing(result: DebateResult, round_number: int = 0, phase: str = ""
     """Status, round and reason in a sentence or two; "" where an answer says all of it."""
     at_round = f", round {round_number} ({phase})" if round_number else ""
     at_work = ", at work" if result.working else ""
-    ending = result.reason if result.reason in END_REASONS.values() else END_REASONS.get(result.reason)
     is_told = (
         isinstance(result, VerdictResult)
         and result.answer.head
-        and result.reason in {END_CAUSE_TEXTS[cause] for cause in USUAL_ENDS}
+        and result.reason.partition(":")[0] in USUAL_ENDS
     )
-    reason = "" if is_told else f"The talk ended: {ending}." if ending else result.reason
+    reason = f"{result.reason.rstrip('.')}." if result.reason and not is_told else ""
     origin = describe_provenance(result.provenance)
     if is_told and not origin:
         return ""

@@ -70,7 +70,7 @@ async def given_up(client: Client, at: CallGate) -> None:
         tasks.cancel_scope.cancel()
     at.release.set()
     verdict = await call(client, "get_verdict", **this)
-    assert (verdict["status"], verdict["reason"]) == ("concluded", "concluded on request")
+    assert (verdict["status"], verdict["reason"]) == ("concluded", "request: concluded on request")
     assert await notes(client, step) == ["cancelled", ""]
     assert [asked.seat for asked in at.calls] == ["Proponent", "Opponent", "judge 1"]
 

@@ -101,7 +101,7 @@ async def test_a_fork_that_is_to_run_does_so_unasked_and_knows_its_predicate(dat
         with pytest.raises(DebateNotFoundError):
             await manager.fork("nosuchdebate", 0, ChangesInput(), actor="me")
 
-    assert child.debate.ended.reason == "terminate_when"
+    assert child.debate.ended.reason == "terminate_when: its condition for ending was met"
     assert {entry.actor for entry in child.entries[:3]} == {"me"}
     assert [row["other"]["debate_id"] for row in relatives] == [parent.id]
 

@@ -114,7 +114,7 @@ async def test_concluded_the_answer_on_its_way_is_kept_and_judged(open_modern: A
         await debate.turns(2)
         assert "are kept; then the debate ends" in await debate.intervene("conclude")
         verdict = await call(debate.client, "get_verdict", debate_id=debate.step["debate_id"])
-    assert (verdict["status"], verdict["reason"]) == ("concluded", "concluded on request")
+    assert (verdict["status"], verdict["reason"]) == ("concluded", "request: concluded on request")
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

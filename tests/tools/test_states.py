@@ -10,7 +10,6 @@ import pytest
 from mcp import Client
 
 from server.debate.facts.text import collapse_whitespace, format_dollars
-from server.debate.views.markdown import END_REASONS
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.tools import texts
@@ -163,7 +162,7 @@ def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from facts(name, part)
     elif value and (name, value) not in (("act", "argument"), ("view", "state"), ("view", "transcript")):
         words = {"working": "at work", "joined": texts.JOINED, "retracted": "retracted", "raised": "raised"}
-        told = END_REASONS.get(value, value) if name == "reason" else value
+        told = value
         if name == "cost_usd":
             told = format_dollars(Decimal(value)) if Decimal(value) else ""
         yield name, words.get(name, "true") if isinstance(value, bool) else f"{told}"

@@ -36,20 +36,19 @@ EndCause = Literal[
 ]
 """Why a block of phases, the talk or the whole debate ended."""
 
-END_CAUSE_TEXTS: dict[EndCause, str] = {
-    "max_rounds": "max_rounds",
-    "max_turns": "max_turns",
-    "settled": "settled",
-    "moderator_done": "moderator done",
-    "terminate_when": "terminate_when",
+END_SENTENCES: dict[EndCause, str] = {
+    "max_rounds": "the last round was held",
+    "max_turns": "the last turn was spoken",
+    "settled": "the moderator settled it",
+    "moderator_done": "the moderator ended the talk",
+    "terminate_when": "its condition for ending was met",
+    "consensus": "a vote found consensus",
     "converged": "the private ballots say that nothing more comes of it",
-    "consensus": "consensus",
+    "block_limit": "its phases were held as often as they may be",
     "phases_held": "every phase was held",
-    "block_limit": "the block of phases was held as often as it may be",
     "request": "concluded on request",
     "budget": "the budget is spent",
 }
-"""The reason that results have: for some causes their name, which clients compare."""
 
 PauseCause = Literal[
     "request",
@@ -62,8 +61,8 @@ PauseCause = Literal[
 
 
 def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
-    """The cause as text; the detail where there is one."""
-    return detail or (END_CAUSE_TEXTS[cause] if cause else "")
+    """The reason that results have: the cause, which clients compare, then why; the detail where there is one."""
+    return detail or (f"{cause}: {END_SENTENCES[cause]}" if cause else "")
 
 
 PAUSED_ON_REQUEST = "paused on request"

@@ -10,7 +10,7 @@ from server.debate.ballots.hollow import SignalRow
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.facts.advice import AdviceEvent
 from server.debate.facts.answers import DefaultPlanUsed, PassageRead, Remark, SlotFact
-from server.debate.facts.causes import END_CAUSE_TEXTS, EndCause, format_end_cause
+from server.debate.facts.causes import END_SENTENCES
 from server.debate.facts.events import BallotEvent, BlockEnded, Recorded, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
@@ -40,22 +40,6 @@ from server.debate.views.verdict import (
 from server.debate.views.visibility import hide_answers, is_hidden, is_visible, shows_seat
 from server.debate.votes.readings import order_turns
 
-END_SENTENCES: dict[EndCause, str] = {
-    "max_rounds": "the last round was held",
-    "max_turns": "the last turn was spoken",
-    "settled": "the moderator settled it",
-    "moderator_done": "the moderator ended the talk",
-    "terminate_when": "its condition for ending was met",
-    "consensus": "a vote found consensus",
-    "converged": "the private ballots say that nothing more comes of it",
-    "block_limit": "its phases were held as often as they may be",
-    "phases_held": "every phase was held",
-    "request": "concluded on request",
-    "budget": "the budget is spent",
-}
-END_REASONS = {format_end_cause(cause): sentence for cause, sentence in END_SENTENCES.items()}
-"""Why the talk ended, as people read it, by the reasons in results."""
-
 OfficerEvent = RoundPlan | Remark | RoundClosed
 
 
@@ -82,8 +66,7 @@ def render_transcript(
     if has_result(debate):
         parts.append("\n" + render_verdict(debate, debate_id))
     elif status_reason(debate):
-        reason = status_reason(debate)
-        parts.append(f"\n*{status(debate)}: {format_item(END_REASONS.get(reason, reason))}*")
+        parts.append(f"\n*{status(debate)}: {format_item(status_reason(debate))}*")
     return "\n".join(parts) + "\n"
 
 
@@ -384,9 +367,9 @@ def summarize_talk(report: Report) -> str:
     """The outcome, rounds and turns, why the talk ended, and the cost, in a few sentences."""
     rounds, turns = format_count(report.rounds_of_talk, "round"), format_count(report.turn_count, "turn")
     parts = [f"{rounds} of talk, {turns}."] if report.turn_count or not report.answer.head else []
-    is_told = report.answer.head and report.reason == END_CAUSE_TEXTS["phases_held"]
+    is_told = report.answer.head and report.reason.startswith("phases_held")
     if report.status in ("concluded", "truncated") and not is_told:
-        parts.append(f"The talk ended: {format_heading(END_REASONS.get(report.reason, report.reason))}.")
+        parts.append(f"The talk ended ({format_heading(report.reason)}).")
     outcome = f"Outcome: {report.outcome}." if report.outcome else ""
     return " ".join(filter(None, [outcome, *parts, report.effort]))
 

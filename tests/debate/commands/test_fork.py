@@ -90,7 +90,7 @@ class TestThePast:
         assert not {"paused", "resumed"} & set(kinds)
         assert child.debate.talk_round_count == 2
         assert child.debate.ended is not None
-        assert child.debate.ended.reason == "max_rounds"
+        assert child.debate.ended.reason == "max_rounds: the last round was held"
 
     def test_a_pause_that_had_failed_seats_asked_again_is_taken_over_with_what_they_said(self) -> None:
         down = {"Proponent", "Opponent"}

@@ -111,7 +111,7 @@ class TestConcluding:
         at = simulate().play_through_round(1)
         at.add_events(*asked(at, "conclude", reason="budget: because I felt like it").events).play()
         assert at.debate.ended == Ended(ending="concluded", cause="request")
-        assert status_reason(at.debate) == "concluded on request"
+        assert status_reason(at.debate) == "request: concluded on request"
 
     def test_where_nothing_was_said_there_is_nothing_to_judge(self) -> None:
         said = "Nobody has spoken yet: there is nothing to judge. Call step_round first."

@@ -217,4 +217,4 @@ class TestWhatDecides:
         ).play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", "voting", "voting 2"]
         assert at.debate.ended
-        assert at.debate.ended.reason == "concluded on request"
+        assert at.debate.ended.reason == "request: concluded on request"

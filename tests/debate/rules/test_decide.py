@@ -51,7 +51,7 @@ class TestToTheEnd:
             assert at.debate.talk_round_count == most
             assert at.debate.round == most + sum(not phase.is_talk for phase in row.phases)
             assert at.debate.ended
-            assert at.debate.ended.reason == ("max_turns" if row.default_turns else "max_rounds")
+            assert at.debate.ended.cause == ("max_turns" if row.default_turns else "max_rounds")
 
     @pytest.mark.parametrize(
         ("most", "names"),

@@ -77,7 +77,11 @@ class TestCalls:
     def test_a_round_that_uses_up_the_turns_is_paid_for_as_short_as_it_is(self) -> None:
         limits = limited(max_turns=3, max_calls=5)
         at = simulate(build_setup(format="settle", max_rounds=3, options=limits)).play()
-        assert (len(at.debate.turns), at.status, status_reason(at.debate)) == (3, "concluded", "max_turns")
+        assert (len(at.debate.turns), at.status, status_reason(at.debate)) == (
+            3,
+            "concluded",
+            "max_turns: the last turn was spoken",
+        )
 
     def test_failures_and_bad_replies_count(self) -> None:
         def silent(call: Call) -> ScriptAnswer:

@@ -80,7 +80,7 @@ class TestRounds:
         assert first["judgments"] == []
         assert (last["phase"], last["because"], last["over"], last["turns"]) == (
             "verdict",
-            "max_rounds",
+            "max_rounds: the last round was held",
             True,
             [],
         )

@@ -153,7 +153,7 @@ class TestState:
             "question": QUESTION,
             "format": "advocates",
             "status": "concluded",
-            "reason": "max_rounds",
+            "reason": "max_rounds: the last round was held",
             "phase": "verdict",
             "round": 3,
             "rounds_of_talk": 2,

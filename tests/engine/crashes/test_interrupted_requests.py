@@ -142,7 +142,7 @@ async def test_of_calls_to_conclude_that_are_made_at_once_one_is_recorded(open_m
         steered = await call(client, "read_debate", debate_id=step["debate_id"], view="interventions")
 
     assert sorted(refused) == [False, True, True]
-    assert (found["status"], found["reason"]) == ("concluded", "concluded on request")
+    assert (found["status"], found["reason"]) == ("concluded", "request: concluded on request")
     assert [row["action"] for row in steered["data"]["log"]] == ["conclude"]
 
 
