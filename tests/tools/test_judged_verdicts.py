@@ -207,8 +207,10 @@ async def test_what_a_panel_without_judges_holds_in_private_stands_with_its_resu
         found = await call(
             client, "start_debate", **asked, format=format_name, options=options, run=True, wait_seconds=30
         )
-        findings = (await read_verdict(client, found))["answer"]["findings"]
+        answer = (await read_verdict(client, found))["answer"]
+    findings = answer["findings"]
     assert [one["seat"] for one in findings] == ["Ada", "Ben"]
+    assert not answer["against"]  # no side won, and a moderator's decision is none
     assert all("is the easiest to undo" in one["text"] for one in findings)
 
 

@@ -236,15 +236,12 @@ def build_ballots_verdict(debate: Debate) -> Concluded:
     """The result of the last vote. A missing or unreadable ballot is no vote, and stays in the denominator."""
     votes = tuple(compute_ballot_vote(debate, seat) for seat in find_voters(debate.setup))
     count = count_panel(debate, votes)
+    words = quote_voter(debate, debate.last_ballots, count.ahead) if count.ahead else ""
     if count.outcome not in ("decided", "leaning"):
-        return build_conclusion(count, votes, format_tally(debate, votes))
+        return build_conclusion(count, votes, format_tally(debate, votes), words)
     cast = sum(v.winner == count.ahead for v in votes)
-    return build_conclusion(
-        count,
-        votes,
-        f"{cast} of {count_of(len(votes), 'voter')} for: {debate.debater(count.ahead).stance}",
-        quote_voter(debate, debate.last_ballots, count.ahead),
-    )
+    stance = debate.debater(count.ahead).stance
+    return build_conclusion(count, votes, f"{cast} of {count_of(len(votes), 'voter')} for: {stance}", words)
 
 
 def quote_voter(debate: Debate, ballots: Iterable[Balloted], choice: str) -> str:

@@ -65,7 +65,7 @@ def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
     if first and not is_own_word:
         advice = first.recommendation or first.verdict
         because = first.verdict if first.recommendation else first.reasoning
-    against = [one.text for one in findings if one.side not in ("", side)]
+    against = [one.text for one in findings if side and one.side not in ("", side)]
     framing = debate.setup.framing
     assumed = framing.assumption if framing else ""
     return AnswerLines(

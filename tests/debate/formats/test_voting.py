@@ -62,6 +62,11 @@ UNCLEAR = '"beliefs" must give a percentage for each of A1, B1, C1, none, togeth
 
 
 class TestCounting:
+    def test_the_words_of_those_who_are_only_ahead_are_told_with_those_of_the_others(self) -> None:
+        found = verdict(A, A, B)
+        assert (found.outcome, found.answer.because) == ("contested", "Speaker 1 was better supported.")
+        assert "Speaker 2 was better supported." in [one.text for one in found.answer.findings]
+
     def test_every_ballot_is_counted_and_what_is_none_is_told(self) -> None:
         at = vote(A, A, B, NONE, PROSE, LOST).play()
         assert build_result(at.debate)["ballots"] == {
