@@ -188,14 +188,16 @@ def list_findings(debate: Debate, votes: Sequence[Vote] = (), ahead: str = "") -
     """The words of everybody who was asked, grouped by side, those of the side ahead first."""
     sides = {seat.name: seat.side for seat in list_seats(debate, votes)}
     findings = []
-    for one in visible_judgments(debate):
+    judged = visible_judgments(debate)
+    for one in judged:
         text = one.recommendation or one.verdict
         side = sides.get(one.seat, "")
         side = "" if side.startswith(APART) else side
-        if side and is_second(debate, one):
+        words = [(each.winner, each.recommendation, each.verdict) for each in judged if each.seat == one.seat]
+        says_one_thing = bool(side) or len({*words}) == 1
+        if says_one_thing and is_second(debate, one):
             continue  # it says the same twice
-        is_one_of_two = not side and len(list_readings_of(debate, one.seat)) > 1
-        where = f" in its {'second' if is_second(debate, one) else 'first'} reading" if is_one_of_two else ""
+        where = "" if says_one_thing else f" in its {'second' if is_second(debate, one) else 'first'} reading"
         own = one.winner or (SYNTHESIS if one.recommendation else "")
         findings.append(Finding(seat=one.seat, side=side, stand=f"{describe_stand(own)}{where}", text=text))
     if shows_beliefs(debate) and not debate.judgments:

@@ -231,6 +231,11 @@ def test_the_first_reading_is_the_one_that_its_judge_gave_first() -> None:
     assert stands == ["with advice of its own in its first reading", "for Proponent in its second reading"]
 
 
+def test_who_says_the_same_words_in_both_readings_is_quoted_once() -> None:
+    found = build_verdict(hold(render_finding(None)).debate)
+    assert [(one.seat, one.stand) for one in found.answer.findings] == [("judge 1", "for no position")]
+
+
 @pytest.mark.parametrize("groups", [(0,), (1, 0), (0, 2), (0, 0, 0)])
 def test_a_record_cannot_compare_what_nobody_advised(groups: tuple[int, ...]) -> None:
     at = hold(QUEUE, until="comparison")
