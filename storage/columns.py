@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -51,7 +51,12 @@ WITHOUT_BLANKS = re.compile(
 )
 """Runs of characters of languages that are written without blanks between words."""
 
-NO_WORDS = str.maketrans(dict.fromkeys((FINAL_MARK, OWNER_MARK, "\ufe0e", "\ufe0f", "\u20e3"), " "))
+VALUE_MARK = "\ue002"
+"""Likewise, followed by a digest: the stream has this value (`StreamSummary.values`)."""
+
+NO_WORDS = str.maketrans(
+    dict.fromkeys((FINAL_MARK, OWNER_MARK, VALUE_MARK, "\ufe0e", "\ufe0f", "\u20e3"), " ")
+)
 """Marks, which only `encode_words` writes, and what makes an emoji of a character, which is part of no word."""
 
 WITHOUT_POINTS = {
@@ -79,15 +84,16 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
     judgments = None if summary.judgments is None else encode_judgments(summary.judgments)
     words = encode_words(summary) or None
     title, status = summary.title, summary.status
-    words_to_remove = separate_words(summary.removed_text) or None
+    removed = [separate_words(summary.removed_text), *map(mark_value, sorted(summary.removed_values))]
+    words_to_remove = " ".join(filter(None, removed)) or None
     return SummaryColumns(
         *origin, title, status, details, words_to_remove, words, json.dumps(spending), judgments
     )
 
 
 def encode_words(summary: StreamSummary) -> str:
-    """The text for the search index: its own words, and marks of a final status and of an owner who is not local."""
-    text = separate_words(summary.search_text)
+    """The text for the search index: its own words, and marks of values, of a final status and of a foreign owner."""
+    text = " ".join([separate_words(summary.search_text), *map(mark_value, sorted(summary.values))])
     if summary.is_final:
         text += f" {FINAL_MARK} {mark_status(summary.status)}"
     if summary.owner != LOCAL_OWNER:
@@ -109,12 +115,14 @@ def pair_characters(run: str) -> list[str]:
     return [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
 
 
-def list_marks(status: str, owner: str | None, *, is_final: bool) -> tuple[list[str], list[str]]:
+def list_marks(
+    status: str, owner: str | None, *, is_final: bool, values: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
     """The marks that the streams of a search have, and those that they do not have.
 
     Whoever has few streams is not to wait for a search through those of all others.
     """
-    wanted = [mark_status(status)] if status and is_final else []
+    wanted = [*map(mark_value, values), *([mark_status(status)] if status and is_final else [])]
     unwanted = [FINAL_MARK] if status and not is_final else []
     if owner == LOCAL_OWNER:
         return wanted, [*unwanted, OWNER_MARK]
@@ -129,6 +137,11 @@ def mark_status(status: str) -> str:
 def mark_owner(owner: str) -> str:
     """The word that stands for an owner in the search index."""
     return OWNER_MARK + sha256(owner.encode()).hexdigest()[:16]
+
+
+def mark_value(value: str) -> str:
+    """The word that stands for a value in the search index."""
+    return VALUE_MARK + sha256(value.encode(errors="replace")).hexdigest()[:16]
 
 
 def encode_reservation(reservation: Reservation | None) -> ReservationColumns:

@@ -79,11 +79,11 @@ class Lists:
         """
         bound, names = find_upper_bound(before), list(only.streams)
         statement: tuple[Any, ...] = (SELECT_LISTINGS, bound, limit)
-        if query.strip():
+        if query.strip() or only.values:
             words = self._index.tokenizer.split_query(query)
-            if not words:
+            if query.strip() and not words:
                 return []
-            marks = list_marks(only.status, owner, is_final=only.is_final)
+            marks = list_marks(only.status, owner, is_final=only.is_final, values=only.values)
             sql, values = self._index.build_search(words, *marks)
             statement = (sql, bound, only.status, limit, names, only.inside, *values)
         elif only.status:

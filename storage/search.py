@@ -27,9 +27,9 @@ class SearchIndex(ABC):
         """A statement that lists streams with all of these words, the last of them a prefix; and its values from $6 on.
 
         `wanted`, `unwanted`: marks, which are looked up in the index, too: else a search for a common word could go
-        through all streams in vain. $1: the number that those of the streams are below; $2: their status, if it is
-        not ""; $3: how many; $4: names, among which they are if $5, and else are not. `{own}`: a place for one more
-        condition.
+        through all streams in vain. Without words some are wanted. $1: the number that those of the streams are below;
+        $2: their status, if it is not ""; $3: how many; $4: names, among which they are if $5, and else are not.
+        `{own}`: a place for one more condition.
         """
 
     @abstractmethod

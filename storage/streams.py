@@ -81,7 +81,9 @@ class StreamSummary:
     spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
     is_final: bool = False  # no later append changes the status
     judgments: Sequence[LedgerRow] | None = None  # all that the ledger has of it; None keeps the stored ones
+    values: Collection[str] = ()  # that lists are narrowed by, in addition to those it has
     removed_text: str = ""  # words to take out of the search, before those of `search_text` are added
+    removed_values: Collection[str] = ()  # likewise
     # What a stream is from its first entries on, for ever:
     owner: str = LOCAL_OWNER  # whose stream it is
     family: str = ""  # the stream that all of its family go back to; "" for that one itself
@@ -122,12 +124,14 @@ class StreamFilter:
     """Which streams a list or a search has; without a status all of them.
 
     `is_final`: the status is one that streams keep (`StreamSummary.is_final`); a search with a status finds only
-    streams that keep theirs, or only others. These narrow the list of one status: `changed_since` (ISO 8601), and
-    `streams`, to which the found ones belong if `inside`, and otherwise not.
+    streams that keep theirs, or only others. `values`: all of them are among those of a stream
+    (`StreamSummary.values`). These narrow the list of one status: `changed_since` (ISO 8601), without words and values,
+    and `streams`, to which the found ones belong if `inside`, and otherwise not.
     """
 
     status: str = ""
     is_final: bool = False
+    values: Collection[str] = ()
     changed_since: str = ""
     streams: Collection[str] = ()
     inside: bool = False

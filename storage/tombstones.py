@@ -153,8 +153,8 @@ class Tombstones:
 
 
 def take_words(summary: StreamSummary, archive: Archive) -> StreamSummary:
-    """A summary with the words that the search has of an archived stream."""
-    return replace(summary, search_text=archive.words)
+    """A summary with the words that the search has of an archived stream, and no values."""
+    return replace(summary, search_text=archive.words, values=())
 
 
 def parse_found(stream: str, rows: Sequence[Sequence[str]]) -> Tombstone | None:

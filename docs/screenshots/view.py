@@ -31,7 +31,7 @@ async def begin_debate(manager: DebateManager) -> str:
 async def take_pictures(page: Page, site: Site, debate_id: str) -> None:
     await page.goto(site.build_address())
     await page.get_by_text("live", exact=True).wait_for()
-    await page.screenshot(path=IMAGES / "view-list.png", clip={"x": 0, "y": 0, "width": 1180, "height": 520})
+    await page.screenshot(path=IMAGES / "view-list.png", clip={"x": 0, "y": 0, "width": 1180, "height": 640})
     await page.get_by_role("button", name="Ask a question").click()
     await page.get_by_label("Question", exact=True).fill(QUESTION)
     await page.get_by_text("Estimate:").wait_for()

@@ -5,8 +5,9 @@ What is not there or cannot be read raises DebateNotFoundError or StorageUnavail
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -183,49 +184,69 @@ class ListedDebate(DebateRow):
 
 
 async def list_debates(
-    manager: DebateManager, query: str = "", status: str = "", cursor: str = "", limit: int = PAGE_SIZE
-) -> tuple[list[DebateRow], str]:
-    """(debates, cursor of the next page or ""), newest first. InvalidRequestError for a cursor of no page."""
+    manager: DebateManager,
+    query: str = "",
+    status: str = "",
+    cursor: str = "",
+    limit: int = PAGE_SIZE,
+    values: Collection[str] = (),
+) -> tuple[list[ListedDebate], str]:
+    """(debates, cursor of the next page or ""), newest first. InvalidRequestError for a cursor of no page.
+
+    `values`: what all of them have, of `choose_values`.
+    """
     if cursor and not (cursor.isascii() and cursor.isdigit()):
         raise InvalidRequestError(
             f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew."
         )
     runs = await manager.find_runs()
-    listings = await find_listings(manager, runs, query, status, before=int(cursor or 0), limit=limit + 1)
+    only = StreamFilter(status, is_final=status in FINAL_STATUSES, values=values)
+    listings = await find_listings(manager, runs, query, only, before=int(cursor or 0), limit=limit + 1)
     next_cursor = str(listings[limit - 1].number) if len(listings) > limit else ""
     provenances = await find_provenances(manager.store, listings[:limit])
     return [
-        build_list_row(listing, runs, provenances[listing.stream]) for listing in listings[:limit]
+        build_listed_debate(listing, runs, provenances[listing.stream]) for listing in listings[:limit]
     ], next_cursor
 
 
-async def list_for_people(manager: DebateManager, query: str, status: str, limit: int) -> list[ListedDebate]:
-    """As the first page of `list_debates`, with more of each debate."""
-    runs = await manager.find_runs()
-    rows, listings = [], await find_listings(manager, runs, query, status, limit=limit)
-    provenances = await find_provenances(manager.store, listings)
-    for listing in listings:
-        models, texts = listing.details.get("models"), ("cost_usd", "forked_from")
-        rows.append(
-            ListedDebate(
-                **dict(build_list_row(listing, runs, provenances[listing.stream])),
-                models=[str(model) for model in models] if isinstance(models, list) else [],
-                **{key: str(listing.details.get(key) or "") for key in texts},
-            )
-        )
-    return rows
+def build_listed_debate(
+    listing: StreamListing, runs: AbstractSet[str], provenance: Provenance
+) -> ListedDebate:
+    return ListedDebate(
+        **dict(build_list_row(listing, runs, provenance)),
+        models=read_texts(listing, "models"),
+        **{key: str(listing.details.get(key) or "") for key in ("cost_usd", "forked_from")},
+    )
+
+
+MOST_KNOWN = 200  # of the newest debates, in which values are looked for
+
+
+async def find_known_values(manager: DebateManager) -> dict[str, list[str]]:
+    """The models and tags of the newest debates, for whoever chooses one."""
+    listings = await manager.store.find(limit=MOST_KNOWN)
+    return {
+        kind: sorted({text for listing in listings for text in read_texts(listing, f"{kind}s")})
+        for kind in ("model", "tag")
+    }
+
+
+def read_texts(listing: StreamListing, key: str) -> list[str]:
+    """The texts of a list in the details; none where they are damaged."""
+    texts = listing.details.get(key)
+    return [str(text) for text in texts] if isinstance(texts, list) else []
 
 
 async def find_listings(
-    manager: DebateManager, runs: AbstractSet[str], query: str, status: str, *, limit: int, before: int = 0
+    manager: DebateManager, runs: AbstractSet[str], query: str, only: StreamFilter, *, before: int, limit: int
 ) -> list[StreamListing]:
     """`runs`: the debates that are run now; `before`: the number of the last one seen."""
     find = partial(manager.store.find, query, before=before, limit=limit)
-    statuses = next((stored_status for name, stored_status in RECORDED_AS.items() if name == status), ())
+    statuses = next((stored_status for name, stored_status in RECORDED_AS.items() if name == only.status), ())
     if not statuses:
-        return await find(StreamFilter(status, is_final=status in FINAL_STATUSES))
+        return await find(only)
     pages = [
-        await find(StreamFilter(stored_status, streams=runs, inside=status == "running"))
+        await find(replace(only, status=stored_status, streams=runs, inside=only.status == "running"))
         for stored_status in statuses
     ]
     return sorted(chain.from_iterable(pages), key=lambda listing: -listing.number)[:limit]
@@ -265,13 +286,13 @@ def build_list_row(
     Damaged details are left empty, so that one debate does not break the list.
     """
     details = listing.details
-    round_number, tags = details.get("round"), details.get("tags")
+    round_number = details.get("round")
     return DebateRow(
         debate_id=listing.stream,
         question=format_heading(str(listing.title)),
         status=find_status(str(listing.status), is_run=listing.stream in runs),
         round=round_number if isinstance(round_number, int) else 0,
-        tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
+        tags=read_texts(listing, "tags"),
         opened_at=format_seconds(listing.opened_at),
         changed_at=format_seconds(listing.changed_at),
         provenance=provenance,

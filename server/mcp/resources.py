@@ -79,7 +79,10 @@ async def read_resource(
         await manager.presence.reopen_if_told()
         if uri == INDEX_RESOURCE.uri:
             rows, cursor = await list_debates(manager, limit=PAGE_SIZE)
-            index = {"debates": [row.model_dump() for row in rows], "cursor": cursor}
+            index = {
+                "debates": [row.model_dump(include={*DebateRow.model_fields}) for row in rows],
+                "cursor": cursor,
+            }
             text, media_type = format_json(index), JSON
         elif uri == OPTIONS_RESOURCE.uri:
             text, media_type = render_options(*WITH_OPTIONS), MARKDOWN

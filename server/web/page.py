@@ -29,15 +29,18 @@ class Place:
     """What the page needs in the place where it is shown.
 
     `script`: JavaScript that feeds the page and handles its buttons; it runs after the page's own (docs/page.md).
-    `connect`: where this script may connect to, as in the policy.
+    `connect`: where this script may connect to, and `send`: where forms may be sent to, as in the policy.
     """
 
     script: str = ""
     connect: str = "'none'"
+    send: str = "'none'"
 
 
-def build_page(data: Mapping[str, Any] | None = None, place: Place = Place()) -> str:
+def build_page(data: Mapping[str, Any] | None = None, place: Place = Place(), content: str = "") -> str:
     """The whole document. `data`: from `web.record.build_data`; None for a page that its place feeds.
+
+    `content`: HTML for viewers that run no scripts, in place of a preview.
 
     Raises ValueError if a script contains the end of a script element.
     """
@@ -46,7 +49,7 @@ def build_page(data: Mapping[str, Any] | None = None, place: Place = Place()) ->
         raise ValueError("a script holds what ends a script element")
     record = encode_record(data)
     digest = sha256(record.encode()).hexdigest()
-    title, content = build_preview(data)
+    title, preview = build_preview(data)
     policy = html.escape(build_policy(place, scripts, style), quote=True)
     return "".join(
         [
@@ -55,7 +58,7 @@ def build_page(data: Mapping[str, Any] | None = None, place: Place = Place()) ->
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
             f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n",
-            f'<div id="page">{content}</div>\n',
+            f'<div id="page">{content or preview}</div>\n',
             f'<script type="application/json" id="counterpoint-data" data-sha256="{digest}">{record}</script>\n',
             *(f"<script>{script}</script>\n" for script in scripts),
             "</body>\n</html>\n",
@@ -74,7 +77,7 @@ def build_policy(place: Place, scripts: Iterable[str], style: str) -> str:
     hashes = " ".join(map(hash_source, scripts))
     return (
         f"default-src 'none'; script-src {hashes}; style-src {hash_source(style)}; connect-src {place.connect}; "
-        "base-uri 'none'; form-action 'none'"
+        f"base-uri 'none'; form-action {place.send}"
     )
 
 
@@ -99,7 +102,8 @@ def build_preview(data: Mapping[str, Any] | None) -> tuple[str, str]:
     """(title, HTML): the question and the finding, for viewers that run no scripts."""
     debates = data["debates"] if data else []
     if not debates:
-        return "Counterpoint", f"<noscript>{NO_SCRIPT}</noscript>"
+        title = "Debates - Counterpoint" if data and data["list"] else "Counterpoint"
+        return title, f"<noscript>{NO_SCRIPT}</noscript>"
     debate, report = debates[0], debates[0]["drawing"]["report"]
     rows = debates[0]["drawing"]["lines"]
     answer = [f"{row['head']}: {row['text']}" if row["head"] else row["text"] for row in rows]

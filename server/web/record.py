@@ -3,7 +3,7 @@
     {"counterpoint": "page/1",
      "debates": [{debate_id, status, reason, question, since_seq, entries, receipt, drawing, relatives,
                   relatives_left_out}, …],
-     "list": null or {rows, cursor, query, status}}
+     "list": null or {rows, cursor}}
 
 An entry that readers may not see has only kind, seat, round and hash, so that the chain can still be checked.
 """

@@ -1,8 +1,11 @@
 """Loads debates and lists from the database as data of the page."""
 
+from collections.abc import Mapping
+
 from server.debate.views.catalog import ViewSource
 from server.debate.views.provenance import describe_provenance
 from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.values import choose_values
 from server.engine.debates import DebateManager
 from server.engine.queries import Family, build_source, list_debates, load_family, mark_family
 from server.engine.receipts import find_receipts
@@ -55,13 +58,15 @@ async def load_members(manager: DebateManager, family: Family, count: int, since
     ]
 
 
-async def load_list_data(manager: DebateManager, query: str = "", status: str = "", cursor: str = "") -> Data:
-    """A page of the list of debates, newest first. Raises InvalidRequestError for a cursor of no page."""
-    rows, next_cursor = await list_debates(manager, query, status, cursor)
+async def load_list_data(manager: DebateManager, search: Mapping[str, str]) -> Data:
+    """A page of the list of debates, newest first. Raises InvalidRequestError for a cursor of no page.
+
+    `search`: words (`query`), `status`, `cursor`, and values by kind.
+    """
+    query, status, cursor = (search.get(name, "") for name in ("query", "status", "cursor"))
+    rows, next_cursor = await list_debates(manager, query, status, cursor, values=choose_values(search))
     list_page = {
         "rows": [row.model_dump() | {"recorded": describe_provenance(row.provenance)} for row in rows],
         "cursor": next_cursor,
-        "query": query,
-        "status": status,
     }
     return build_data(list_page=list_page)

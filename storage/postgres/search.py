@@ -72,22 +72,22 @@ class PostgresSearchIndex(SearchIndex):
     def build_search(
         self, words: Sequence[str], wanted: Sequence[str], unwanted: Sequence[str]
     ) -> tuple[str, list[Any]]:
-        *whole_words, prefix = map(cut_word, words)
-        whole_words = list(dict.fromkeys([*whole_words, *wanted]))
-        values = [*whole_words, prefix, prefix + LAST_CHARACTER]
+        whole_words = list(dict.fromkeys([*map(cut_word, words[:-1]), *wanted]))
+        prefixes = [cut_word(word) for word in words[-1:]]
+        values = [*whole_words, *prefixes, *(prefix + LAST_CHARACTER for prefix in prefixes)]
         joins = "".join(
             f" join word as w{place} on w{place}.number = stream.number and w{place}.word = ${place}"
             for place, _ in enumerate(whole_words, start=6)
         )
         begins = 6 + len(whole_words)
+        begin = f"word.word >= ${begins} and word.word < ${begins + 1}"
+        has_prefix = f" and exists (select 1 from word where word.number = stream.number and {begin})"
         has_mark = "exists (select 1 from word where word.number = stream.number and word.word = '{mark}')"
         without_marks = "".join(f" and not {has_mark.format(mark=mark)}" for mark in unwanted)
         sql = f"""
             select {LISTING_COLUMNS} from stream{joins}
-            where stream.number < $1 and exists (
-                select 1 from word
-                where word.number = stream.number and word.word >= ${begins} and word.word < ${begins + 1}
-            ) and ($2 = '' or status = $2 and (name = any($4::text[])) = $5){without_marks}{{own}}
+            where stream.number < $1{has_prefix if words else ""}
+                and ($2 = '' or status = $2 and (name = any($4::text[])) = $5){without_marks}{{own}}
             order by stream.number desc limit $3
         """
         return sql, values

@@ -59,9 +59,9 @@ class SqliteSearchIndex(SearchIndex):
     def build_search(
         self, words: Sequence[str], wanted: Sequence[str], unwanted: Sequence[str]
     ) -> tuple[str, list[Any]]:
-        match = f"({join_words(words)}*)"
-        match = f"({match} AND {join_words(wanted)})" if wanted else match
-        return SEARCH_LISTINGS, [exclude(match, unwanted)]
+        parts = [f"{join_words(words)}*"] if words else []
+        parts += [join_words(wanted)] if wanted else []
+        return SEARCH_LISTINGS, [exclude(f"({' AND '.join(parts)})", unwanted)]
 
     async def find_sharing(
         self, words: Sequence[str], status: str, owner: str | None

@@ -113,6 +113,44 @@ class ListContract:
         assert await find_streams(storage, "cats", status="concluded", is_final=True) == []
         assert await find_streams(storage, "cats", status="concluded") == ["s"]
 
+    async def test_lists_and_searches_are_narrowed_to_streams_with_all_of_some_values(
+        self, storage: Storage
+    ) -> None:
+        for n, values in enumerate(([], ["tag a"], ["tag a", "model b"], ["tag a", "model b"])):
+            given = StreamSummary(
+                "t", "concluded", {}, "cats", values=values, is_final=True, owner=f"o{n % 2}"
+            )
+            await append_entries(storage, f"s{n}", 0, {}, summary=given)
+
+        both: dict[str, Any] = {"values": ["tag a", "model b"]}
+        for query in ("", " ", "cats"):
+            assert await find_streams(storage, query, values=["tag a"]) == ["s3", "s2", "s1"]
+            assert await find_streams(storage, query, **both) == ["s3", "s2"]
+            assert await find_streams(storage, query, **both, status="concluded", is_final=True) == [
+                "s3",
+                "s2",
+            ]
+            assert await find_streams(storage, query, **both, status="running") == []
+            assert await find_streams(storage, query, **both, owner="o0") == ["s2"]
+            assert await find_streams(storage, query, **both, limit=1) == ["s3"]
+            assert await find_streams(
+                storage, query, **both, before=await self.find_number(storage, "s3")
+            ) == ["s2"]
+        assert await find_streams(storage, "dogs", **both) == []
+        assert await find_streams(storage, "!", **both) == []
+        assert await find_streams(storage, values=["tag"]) == []
+        taken = StreamSummary("t", "concluded", {}, is_final=True, removed_values=["tag a"])
+        await append_entries(storage, "s3", 1, {}, summary=taken)
+        assert await find_streams(storage, **both) == ["s2"]
+        assert await find_streams(storage, values=["model b"]) == ["s3", "s2"]
+        assert await storage.find_problems() == []
+
+    async def test_no_text_can_pretend_to_be_a_value(self, storage: Storage) -> None:
+        words = " ".join(storage.index.split(StreamSummary("t", "running", {}, values=["tag a"])))
+        await create_stream(storage, "s", f"cats {words}")
+        assert await find_streams(storage, values=["tag a"]) == []
+        assert await find_streams(storage, words) == ["s"]
+
     @pytest.mark.parametrize("query", ["", "cats"])
     async def test_a_list_of_one_status_is_narrowed_to_streams_or_to_others(
         self, storage: Storage, query: str

@@ -64,6 +64,7 @@ async def use_lists(storage: SqliteStorage) -> None:
         await find(before=7)
         for is_final in (True, False):
             await find(StreamFilter("concluded", is_final=is_final), before=7)
+        await find(StreamFilter(values=["tag a", "model b"]), before=7)
         for inside in (True, False):
             await find(StreamFilter("running", streams=["s0"], inside=inside, changed_since=AT))
         await storage.lists.find_by_prefix("s", owner=owner)

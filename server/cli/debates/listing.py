@@ -27,8 +27,8 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
 
     Example: counterpoint list rust --status concluded
     """
-    rows = session.run_with_manager(
-        settings, lambda manager: queries.list_for_people(manager, query, status or "", limit)
+    rows, _ = session.run_with_manager(
+        settings, lambda manager: queries.list_debates(manager, query, status or "", limit=limit)
     )
     if as_json:
         click.echo(session.format_json({"debates": [row.model_dump() for row in rows]}))

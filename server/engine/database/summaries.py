@@ -43,6 +43,7 @@ from server.debate.views.visibility import has_callers_seat, is_visible, shows_s
 from server.engine.database.daily_budget import DaySum
 from server.engine.database.ledger import build_debate_rows
 from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.values import list_values, name_value
 from storage import LOCAL_OWNER
 from storage.streams import StreamSummary
 
@@ -77,8 +78,10 @@ def build_stream_summary(
 
     With tags and turns that were taken away come the words of all entries: some of theirs may stand elsewhere, too.
     """
-    removed_texts = {*list_removed_texts(debate, events)}
-    texts = [entry.event for entry in entries] if removed_texts else events
+    removed_tags = {*list_removed_tags(debate, events)}
+    removed_texts = {*removed_tags, *list_retracted_texts(debate, events)}
+    searched = [entry.event for entry in entries] if removed_texts else events
+    cost = sum((day_sum.estimate(Decimal(0)).cost for day_sum in days.values()), Decimal(0))
     price = Decimal(0)  # of an answer whose tokens were not counted
     if any(day_sum.uncounted for day_sum in days.values()):
         price = compute_max_call_cost(debate, estimate_next_call(debate))
@@ -94,7 +97,7 @@ def build_stream_summary(
             "position": format_heading(read_made_position(debate)),
             "tags": list(debate.tags),
             "models": list(dict.fromkeys(find_own_models(debate).values())),
-            "cost_usd": f"{sum((day_sum.estimate(Decimal(0)).cost for day_sum in days.values()), Decimal(0)):f}",
+            "cost_usd": f"{cost:f}",
             "forked_from": debate.setup.forked_from,
             "forked_import": debate.setup.forked_import,
             "mirror_of": debate.setup.mirror_of,
@@ -104,8 +107,10 @@ def build_stream_summary(
             "runs_by_itself": debate.is_unattended and has_own_request(entries),
             "paused_until": debate.paused.until if debate.paused else "",
         },
-        search_text=build_search_text(debate, texts),
+        search_text=build_search_text(debate, searched),
+        values={*list_values(debate, searched, cost)},
         removed_text="\n".join(sorted(removed_texts)),
+        removed_values={name_value("tag", tag) for tag in removed_tags},
         spending={day: day_sum.estimate(price) for day, day_sum in days.items()},
         is_final=bool(debate.ended),
         judgments=build_debate_rows(debate, ledger),
@@ -174,11 +179,14 @@ def list_turn_texts(debate: Debate, events: Iterable[Event]) -> list[str]:
     return [name_sides(debate, turn.text) for turn in turns if debate.is_active(turn)]
 
 
-def list_removed_texts(debate: Debate, new_events: Sequence[Event]) -> Iterator[str]:
-    """What new events take away: tags, and all turns that were retracted."""
+def list_removed_tags(debate: Debate, new_events: Iterable[Event]) -> Iterator[str]:
     for event in new_events:
         if isinstance(event, Untagged):
             yield from (tag for tag in event.tags if tag not in debate.tags)
+
+
+def list_retracted_texts(debate: Debate, new_events: Iterable[Event]) -> Iterator[str]:
+    """All turns that were retracted, where new events retract some."""
     if any(isinstance(event, TurnRetracted) for event in new_events):
         yield from (name_sides(debate, turn.text) for turn in debate.turns if not debate.is_active(turn))
 

@@ -5,6 +5,7 @@ const app = {
   main: "",  // the debate that was given first
   shown: "",
   list: null,
+  search: null,  // the form that narrows the list, as the server wrote it
   host: null,
   live: { state: "", words: "" },
   chain: { state: "checking", words: "checking", detail: "" },
@@ -206,17 +207,6 @@ app.open = (id) => {
   else app.host?.open?.(id);
 };
 
-app.search = async (wanted) => {
-  try {
-    const found = await app.host.search(wanted);
-    if (wanted.cursor && found?.list) found.list.rows = [...app.list.rows, ...found.list.rows];
-    if (found) counterpoint.show(found);
-  } catch (error) {
-    app.notice = error?.message || String(error);
-    redraw();
-  }
-};
-
 // Data -----------------------------------------------------------------------------------------------------------
 function takeDebate(given) {
   const known = app.debates.get(given.debate_id);
@@ -250,7 +240,6 @@ globalThis.counterpoint = Object.freeze({
     if (data.list) {
       app.list = data.list;
       app.shown = "";
-      document.title = "Debates - Counterpoint";
       redraw();
     }
     for (const given of data.debates || []) takeDebate(given);
@@ -282,6 +271,7 @@ globalThis.counterpoint = Object.freeze({
 
 function start() {
   const given = JSON.parse(document.getElementById("counterpoint-data").textContent);
+  app.search = root.querySelector("form.search");
   root.textContent = "";
   if (!given) return redraw();
   app.isFile = true;

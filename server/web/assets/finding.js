@@ -4,7 +4,7 @@ function Header({ app, debate }) {
   const { setup } = debate;
   return html`<header class="head">
     <p class="eyebrow">
-      ${app.host?.search && html`<a href="#list" onClick=${(event) => {
+      ${app.host?.address && html`<a href="#list" onClick=${(event) => {
         event.preventDefault();
         app.open("");
       }}>All debates</a>`}

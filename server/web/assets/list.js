@@ -1,9 +1,17 @@
-// The list of debates, for places that can search the database.
+// The list of debates, for places that have a database.
 
-const STATUSES = ["", "ready", "running", "waiting", "paused", "concluded", "truncated"];
+/** The server's own form: it works without scripts as well. Empty fields are left out of the address. */
+const placeSearch = (place) => {
+  if (!place || !app.search) return;
+  place.append(app.search);
+  app.search.addEventListener("formdata", ({ formData }) => {
+    for (const [name, value] of [...formData]) if (!value) formData.delete(name);
+  });
+};
 
 function List({ app, list }) {
-  const search = (changes) => app.search({ query: list.query, status: list.status, cursor: "", ...changes });
+  const older = new URLSearchParams(location.search);
+  older.set("cursor", list.cursor);
   return html`<header class="head">
       <p class="eyebrow"><strong>Counterpoint</strong> <span class=${"live " + app.live.state} role="status">${app.live.words}</span> ${app.host?.hasTheme && html`<${Theme} />`}</p>
       <h1>Debates</h1>
@@ -11,21 +19,11 @@ function List({ app, list }) {
     <main id="main">
       ${app.host?.ask && html`<p class="buttons"><button type="button" aria-expanded=${String(ask.isOpen)} onClick=${openAsk}>Ask a question</button></p>`}
       ${ask.isOpen && html`<${Ask} app=${app} />`}
-      <form class="search" role="search" onSubmit=${(event) => {
-        event.preventDefault();
-        search({ query: event.target.query.value });
-      }}>
-        <input type="search" name="query" aria-label="Search debates"
-          placeholder="Words of questions, positions and turns" defaultValue=${list.query} />
-        <div class="filters" role="group" aria-label="Status">
-          ${STATUSES.map((status) => html`<button type="button" aria-pressed=${String(status === list.status)}
-            onClick=${() => search({ status })}>${status || "all"}</button>`)}
-        </div>
-      </form>
+      <div ref=${placeSearch}></div>
       ${list.rows.length
         ? html`<ul class="rows card">${list.rows.map((row) => html`<${Row} key=${row.debate_id} app=${app} row=${row} />`)}</ul>`
-        : html`<p class="aside">No debates${list.query || list.status ? " that match" : " yet"}.</p>`}
-      ${list.cursor && html`<p><button type="button" onClick=${() => search({ cursor: list.cursor })}>More</button></p>`}
+        : html`<p class="aside">No debates${location.search ? " that match" : " yet"}.</p>`}
+      ${list.cursor && html`<p><a href=${`?${older}`}>Older debates</a></p>`}
       <${Notice} app=${app} />
     </main>`;
 }
@@ -48,7 +46,7 @@ function Row({ app, row }) {
     <span class=${"chip " + (row.outcome ? "outcome" : row.status)}>${row.outcome || row.status}</span> <${Words} text=${row.winner_stance || row.position} />
   </span>
   <span class="m">${humanize(row.format)}${row.models?.length ? ", " + row.models.map(shortModel).join(", ") : ""}</span>
-  <span class="n">${row.cost_usd ? formatMoney(row.cost_usd) : ""}</span>
+  <span class="n">${Number(row.cost_usd) ? formatMoney(row.cost_usd) : ""}</span>
   <time class="n" datetime=${row.opened_at}>${row.opened_at.slice(0, 16).replace("T", " ")}</time>
 </a></li>`;
 }

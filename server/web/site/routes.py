@@ -37,15 +37,18 @@ from server.engine.database.errors import (
     StorageUnavailableError,
 )
 from server.engine.debates import DebateManager
+from server.engine.queries import find_known_values
 from server.redaction import redact_error
 from server.web.page import Place, build_page, build_policy, read_scripts, read_style
 from server.web.site.asking import Key, estimate_debate, list_choices, parse, start_debate, store_key
 from server.web.site.feed import ChangeFeed, EventStream
+from server.web.site.listing import NARROWING, build_list
 from server.web.site.presses import Press, perform
 from server.web.site.records import Records
 from server.web.sources import load_debate_data, load_list_data
 
-PLACE = Place(script=(Path(__file__).parent / "site.js").read_text(encoding="utf-8"), connect="'self'")
+SCRIPT = (Path(__file__).parent / "site.js").read_text(encoding="utf-8")
+PLACE = Place(SCRIPT, connect="'self'", send="'self'")
 POLICY = f"{build_policy(PLACE, (*read_scripts(), PLACE.script), read_style())}; frame-ancestors 'none'"
 
 MAX_BODY = 64_000  # bytes of a press
@@ -142,15 +145,17 @@ def build_error_page(request: Request, text: str, status: int) -> HTMLResponse:
 
 async def show_list(request: Request, visitor: Visitor) -> Response:
     await visitor.manager.presence.reopen_if_told()
-    return build_html(build_page(await load_list_data(visitor.manager, **read_search(request)), PLACE))
+    search = read_search(request)
+    data, known = await load_list_data(visitor.manager, search), await find_known_values(visitor.manager)
+    return build_html(build_page(data, PLACE, build_list(data["list"], search, known)))
 
 
 async def send_list(request: Request, visitor: Visitor) -> Response:
-    return JSONResponse(await load_list_data(visitor.manager, **read_search(request)))
+    return JSONResponse(await load_list_data(visitor.manager, read_search(request)))
 
 
 def read_search(request: Request) -> dict[str, str]:
-    return {name: request.query_params.get(name, "")[:1_000] for name in ("query", "status", "cursor")}
+    return {name: request.query_params.get(name, "")[:1_000] for name in (*NARROWING, "cursor")}
 
 
 async def show_debate(request: Request, visitor: Visitor) -> Response:

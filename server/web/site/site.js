@@ -66,28 +66,8 @@
     if (seq === counterpoint.position().seq) tags.set(wantsFamily, found.tag);
   }
 
-  // ---- the list: its first page, unless somebody reads on ---------------------------------------------------------
-  let asked = Object.fromEntries(
-    ["query", "status"].map((name) => [name, new URLSearchParams(location.search).get(name) ?? ""]),
-  );
-  let hasMore = false;
-
-  async function search(given) {
-    const wanted = { query: given.query ?? "", status: given.status ?? "", cursor: given.cursor ?? "" };
-    const parameters = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
-    asked = { query: wanted.query, status: wanted.status };
-    hasMore = Boolean(wanted.cursor);
-    const kept = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
-    history.replaceState(null, "", kept.size ? `?${kept}` : root.pathname);
-    return (await ask(new URL(`list?${parameters}`, root))).data;
-  }
-
-  async function refreshList() {
-    if (hasMore) return;
-    const before = JSON.stringify(asked);
-    const { data } = await ask(new URL(`list?${new URLSearchParams(asked)}`, root));
-    if (!hasMore && before === JSON.stringify(asked)) counterpoint.show(data);
-  }
+  // ---- the list, as its address narrows it -------------------------------------------------------------------------
+  const refreshList = async () => counterpoint.show((await ask(new URL(`list${location.search}`, root))).data);
 
   const tellState = () => (note ? counterpoint.live("lost", note) : counterpoint.live("connected", "live"));
 
@@ -190,7 +170,6 @@
     open: (id) => {
       location.href = address(id);
     },
-    search,
   });
   refresh();
 })();

@@ -14,7 +14,7 @@ async ([address, root]) => {
     for (const options of [{mode: "no-cors"}, {headers: {"Content-Type": "application/json"}}, {headers: {"Content-Type": "text/plain"}}])
       await attempt(path, {method: "POST", body, ...options}, root + path);
   for (const path of ["/record", "/page.html"]) await attempt(path, {}, address + path);
-  await attempt("choices", {}, root + "choices");
+  for (const path of ["choices", "list", "list?tag=release", "?outcome=leaning"]) await attempt(path, {}, root + path);
   await attempt("quiet", {mode: "no-cors"}, address + "/record");
   const source = new EventSource(root + "events");
   found.push(["events", await new Promise((told) => { source.onmessage = () => told("read"); source.onerror = () => told("refused"); })]);

@@ -1,15 +1,12 @@
 """The pages of `counterpoint view` in a real browser: live, with buttons, and with texts that mean no good."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import anyio
 import pytest
 import uvicorn
-from playwright.async_api import BrowserContext, ConsoleMessage, FilePayload, Page, expect
-from playwright.async_api import Request as BrowserRequest
+from playwright.async_api import FilePayload, Page, expect
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -28,61 +25,18 @@ from tests.support.client_calls import call
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
-from tests.support.sites import Guest, open_site
+from tests.support.sites import open_site
+from tests.support.windows import MILLISECONDS, open_window, press, see
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>bold</b> [link](javascript:alert(1)) \u202egnp.exe"
-MILLISECONDS = PATIENCE * 1000
 RUN: dict[str, Any] = {"question": "Ship it?", "run": True, "wait_seconds": 0}
-
-
-class Window:
-    """A browser with pages of the site, and what they did that they should not."""
-
-    def __init__(self, guest: Guest, context: BrowserContext) -> None:
-        self.guest, self.context = guest, context
-        self.complaints: list[str] = []
-
-    async def open(self, debate_id: str = "") -> Page:
-        page, complain = await self.context.new_page(), self.complaints.append
-
-        def check_request(asked: BrowserRequest) -> None:
-            if not asked.url.startswith(self.guest.site.guard.origin) or asked.headers.get("referer"):
-                complain(f"asked for {asked.url}")
-
-        def check_message(told: ConsoleMessage) -> None:
-            if told.type in ("error", "warning"):
-                complain(told.text)
-
-        page.on("dialog", lambda dialog: complain(f"dialog: {dialog.message}"))
-        page.on("pageerror", lambda error: complain(f"error: {error}"))
-        page.on("request", check_request)
-        page.on("console", check_message)
-        await page.goto(self.guest.site.build_address(debate_id))
-        return page
-
-
-@asynccontextmanager
-async def open_window(guest: Guest) -> AsyncIterator[Window]:
-    async with launch_browser() as browser:
-        context = await browser.new_context()
-        context.set_default_timeout(MILLISECONDS)
-        yield Window(guest, context)
-        await context.close()
-
-
-async def see(page: Page, text: str) -> None:
-    await page.get_by_text(text).first.wait_for()
 
 
 async def unfold(page: Page) -> None:
     """Show what is below the answer of a debate that has ended."""
     await page.get_by_text("Everything else").click()
-
-
-async def press(page: Page, name: str) -> None:
-    await page.get_by_role("button", name=name, exact=True).click()
 
 
 async def wait_for_status(manager: DebateManager, debate_id: str, status: str) -> None:
@@ -333,18 +287,21 @@ async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: s
         page = await window.open()
         rows = page.get_by_role("listitem")
         await see(page, "Adopt number 24?")
-        await press(page, "More")
+        await page.get_by_role("link", name="Older debates").click()
         await see(page, "Adopt Rust?")
-        assert await rows.count() == 26
+        assert await rows.count() == 6
+        await page.get_by_role("link", name="Show all").click()
         await page.get_by_role("searchbox").fill("rust")
         await page.get_by_role("searchbox").press("Enter")
         await expect(rows).to_have_count(1, timeout=MILLISECONDS)
-        await press(page, "ready")
+        await page.get_by_label("Status").select_option("ready")
+        await press(page, "Search")
         await see(page, "No debates that match.")
         assert page.url.endswith("?query=rust&status=ready")
         await page.reload()
         await see(page, "No debates that match.")
-        await press(page, "all")
+        await page.get_by_label("Status").select_option("")
+        await press(page, "Search")
         link = page.get_by_role("link", name="Adopt Rust?")
         assert await link.get_attribute("href") == guest.site.build_address(rust)
         await link.click()
@@ -354,6 +311,35 @@ async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: s
         await page.get_by_text("All debates").click()
         await see(page, "Adopt number 24?")
         assert window.complaints == []
+
+
+async def test_the_list_is_narrowed_by_keyboard_and_without_scripts_at_an_address_that_can_be_passed_on(
+    database: str,
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        ended = await run_debate(guest.manager, question="Adopt Rust?", options={"tags": ["q3 plan"]})
+        await start_debate(guest.manager, question="Adopt Go?", options={"tags": ["q3 plan"]})
+        page = await window.open()
+        await page.get_by_role("searchbox").focus()
+        for typed in ("", "", "leaning", "mine", "", "q3 plan"):  # words, status, outcome, model, cost, tag
+            await page.keyboard.type(typed)
+            await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("listitem")).to_have_count(1)
+        assert page.url.endswith("?outcome=leaning&model=mine&tag=q3+plan")
+        assert window.complaints == []
+        assert window.context.browser
+        async with await window.context.browser.new_context(java_script_enabled=False) as plain:
+            bare = await plain.new_page()
+            await bare.goto(page.url)
+            assert await bare.get_by_role("listitem").count() == 1
+            assert await bare.get_by_label("Tag").input_value() == "q3 plan"
+            await bare.get_by_label("Outcome").select_option("")
+            await bare.get_by_role("button", name="Search").click()
+            assert await bare.get_by_role("listitem").count() == 2
+            await bare.get_by_role("link", name="Adopt Rust?").click()
+            assert bare.url == guest.site.build_address(ended.id)
+            assert await bare.get_by_role("heading", name="Adopt Rust?").count() == 1
 
 
 async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: str) -> None:
@@ -377,7 +363,7 @@ async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: s
                 await press(page, "Pause")
                 await page.get_by_role("button", name="Resume").wait_for()
                 await page.get_by_text("All debates").click()
-                await see(page, "paused")
+                await page.locator(".rows .chip.paused").wait_for()
                 assert page.url == address
                 server.should_exit = True
                 visitor.feed.close()

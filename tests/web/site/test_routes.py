@@ -51,12 +51,16 @@ async def test_the_list_is_a_page_with_the_newest_debates_in_it(guest: Guest) ->
 
 async def test_the_list_is_searched_and_filtered_as_data_and_as_a_page(guest: Guest) -> None:
     ended = await run_debate(guest.manager, question="Adopt Rust for billing?")
-    ready = await start_debate(guest.manager, question="Adopt Go for billing?")
+    ready = await start_debate(guest.manager, question="Adopt Go for billing?", options={"tags": ["release"]})
     for query, expected in (
         ("query=rust", [ended.id]),
         ("query=billing", [ready.id, ended.id]),
         ("status=ready", [ready.id]),
         ("query=billing&status=concluded", [ended.id]),
+        ("outcome=leaning&model=mine", [ended.id]),
+        ("tag=release", [ready.id]),
+        ("tag=release&outcome=leaning", []),
+        ("cost=0.01", []),
         ("query=nothing", []),
         ("status=nothing", []),
         (f"query={'x' * 5000}", []),
