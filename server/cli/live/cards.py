@@ -11,8 +11,7 @@ from server.debate.ballots.report import describe_ballot
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import Judged
 from server.debate.facts.text import clean_line, format_dollars, remove_invisible
-from server.debate.rules.calls import pending_calls
-from server.debate.seats.registry import name_task
+from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.debate import Debate
 from server.debate.state.seats import current_model, phase_seats
 from server.debate.views.advice import describe_advice
@@ -46,11 +45,9 @@ class Deck:
         return build_progress(self.debate)
 
     @cached_property
-    def tasks(self) -> dict[str, str]:
-        """The task that each seat is working on now."""
-        return (
-            {} if self.debate.ended else {call.seat: name_task(call) for call in pending_calls(self.debate)}
-        )
+    def calls(self) -> dict[str, Call]:
+        """What each seat is asked now."""
+        return {} if self.debate.ended else {call.seat: call for call in pending_calls(self.debate)}
 
     @cached_property
     def recorded_cards(self) -> dict[str, Card]:
@@ -67,7 +64,7 @@ class Deck:
         failures = [failure for failure in name_debate(debate).round_failures if failure.seat == seat]
         state: State = "idle"
         note = ""
-        if seat in self.tasks:
+        if seat in self.calls:
             state, note = "thinking", "thinking …"
         elif answers:
             state, note = "done", format_usage([fact.usage for fact in answers])
@@ -108,7 +105,8 @@ class Deck:
 
     def add_piece(self, card: Card, seat: str, piece: str) -> Card:
         """The card of a seat that is writing. Its text is shown only if it is a turn that readers may see already."""
-        visible_text = show_piece(self.debate, seat, self.tasks.get(seat, ""), piece)
+        call = self.calls.get(seat)
+        visible_text = show_piece(self.debate, call, piece) if call else ""
         text = "\n\n".join(filter(None, (card.text, visible_text)))
         return replace(card, state="writing", text=text, note="writing …")
 

@@ -79,13 +79,13 @@ function AnswerLines({ debate }) {
   const { head, text } = lines[at];  // before it: whether the caller's own answer stands
   return html`${at > 0 && html`<${ToldLines} lines=${lines.slice(0, at)} />`}
     <p class="meta"><span class="chip outcome"><${Words} text=${head} /></span></p>
-    <h2 id="finding" class=${"outcome" + (text.length > 110 ? " long" : "")}><${Words} text=${text} /></h2>
-    ${lines.filter((line) => !line.head).map((line) => html`<${Words} text=${line.text} tag="div" class="written" />`)}
+    <h2 id="finding" class=${"outcome" + (text.length > 110 ? " long" : "")}><${Prose} text=${text} /></h2>
+    ${lines.filter((line) => !line.head).map((line) => html`<${Prose} text=${line.text} tag="div" class="written" />`)}
     <${ToldLines} lines=${lines.slice(at + 1).filter((line) => line.head)} />`;
 }
 
 const ToldLines = ({ lines }) => html`<dl class="told">
-  ${lines.map((line) => html`<dt><${Words} text=${line.head} /></dt><dd><${Words} text=${line.text} /></dd>`)}
+  ${lines.map((line) => html`<dt><${Words} text=${line.head} /></dt><dd><${Prose} text=${line.text} /></dd>`)}
 </dl>`;
 
 /** The answers that were given apart, side by side; what reviews refuted in them is a link to what is right. */

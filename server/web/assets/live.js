@@ -23,8 +23,8 @@ function Writing({ debate, asked }) {
   return html`<h3>Being asked now</h3><ul class="writing">
     ${asked.map((seat) => html`<li key=${seat} data-side=${Math.max(debate.side(seat), 0) % 26}>
       <${Badge} debate=${debate} name=${seat} />
-      <div><b>${plain(seat)}</b> <small>${seat in written ? "writes" : "is asked"}</small>
-        ${written[seat] && html`<${Words} tag="p" text=${written[seat]} />`}</div>
+      <div><b>${plain(seat)}</b> <small>${written[seat] ? "writes" : seat in written ? "writes; shown when it is done" : "is asked"}</small>
+        ${written[seat] && html`<${Prose} tag="p" text=${written[seat]} />`}</div>
     </li>`)}
   </ul>`;
 }

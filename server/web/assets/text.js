@@ -16,6 +16,27 @@ function buildSlicer(text) {
 const Words = ({ text, tag = "span", class: name = "" }) =>
   preact.h(tag, { dir: "auto", class: `words ${name}` }, plain(text));
 
+const EMPHASIS = /\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*|(?<![*\w])\*(?=\S)([^*\n]+?)(?<=\S)\*(?![*\w])|`([^`\n]+)`/g;
+
+/** Words with the emphasis that a model wrote as Markdown. All of it stays text: there are no links and no HTML. */
+function emphasize(text) {
+  const parts = [];
+  let at = 0;
+  for (const { 0: whole, 1: strong, 2: slanted, 3: code, index } of text.matchAll(EMPHASIS)) {
+    parts.push(text.slice(at, index), strong ? html`<strong>${strong}</strong>` : slanted ? html`<em>${slanted}</em>` : html`<code>${code}</code>`);
+    at = index + whole.length;
+  }
+  return [...parts, text.slice(at)];
+}
+
+/** A text that was asked for as plain text, and may be simple Markdown: headings, lists and emphasis. */
+const Prose = ({ text, tag = "span", class: name = "" }) =>
+  preact.h(tag, { dir: "auto", class: `words ${name}` }, plain(text).split("\n").map((line, index) => {
+    const heading = /^#{1,6}\s+(.*?)[\s#]*$/.exec(line);
+    const shown = heading ? html`<strong>${emphasize(heading[1])}</strong>` : emphasize(line.replace(/^(\s*)[*+-]\s+/, "$1• "));
+    return [index ? "\n" : "", shown];
+  }));
+
 const MANY = 6;  // debaters, from which on their words are folded
 
 /** Words that are folded to their beginning where there are many others; a link into them unfolds them. */

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from server.debate.facts.errors import DebateError
 from server.debate.rules.calls import pending_calls
-from server.debate.seats.registry import name_task
 from server.debate.views.writing import show_piece
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
@@ -47,8 +46,8 @@ class Words:
             except DebateError:  # the feed tells of it
                 continue
             calls = () if debate.ended else pending_calls(debate)
-            if task := next((name_task(call) for call in calls if call.seat == seat), ""):
-                text = redact_error(show_piece(debate, seat, task, piece))
+            if call := next((call for call in calls if call.seat == seat), None):
+                text = redact_error(show_piece(debate, call, piece))
                 shown.setdefault(debate_id, {})[seat] = text[-MAX_SHOWN:]
         self.number += 1
         self.event = f"event: words\ndata: {json.dumps(shown)}\n\n".encode()
