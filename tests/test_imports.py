@@ -57,7 +57,10 @@ ROOMS = {
     ),
     "tools": ("caller debate engine models redaction", "anyio mcp pydantic"),
     "upkeep": ("debate engine storage", "anyio"),
-    "web": ("background_tasks debate engine models redaction storage", "anyio pydantic starlette uvicorn"),
+    "web": (
+        "background_tasks debate engine models redaction research storage",
+        "anyio pydantic starlette uvicorn",
+    ),
     "startup": ("debate engine hooks optional redaction settings storage telemetry upkeep", ""),
     "compose": (
         "debate engine hooks models optional redaction research settings signing startup storage telemetry upkeep",

@@ -1,9 +1,10 @@
 """Reads files as documents: text as it is, PDF with page numbers, HTML as a reader sees it."""
 
-from pathlib import Path
+from io import BytesIO
+from pathlib import PurePath
 from typing import NamedTuple
 
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 
 
 class DocumentText(NamedTuple):
@@ -11,35 +12,39 @@ class DocumentText(NamedTuple):
     unseen: int = 0  # hidden passages of a web page, which the text leaves out
 
 
-def read_document(path: Path) -> DocumentText:
+def read_document(name: str, content: bytes) -> DocumentText:
     """The text of a file. Each page of a PDF begins with a line such as "[page 12]".
 
     Raises InvalidRequestError if the file is not text, shows no text, or needs a library that is not installed.
     """
-    if path.suffix.casefold() == ".pdf":
-        return DocumentText(read_pdf(path))
+    suffix = PurePath(name).suffix.casefold()
+    if suffix == ".pdf" or content.startswith(b"%PDF-"):
+        return DocumentText(read_pdf(name, content))
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidRequestError(f"{path.name} is neither text in UTF-8 nor a PDF.") from None
-    if path.suffix.casefold() in (".htm", ".html", ".xhtml"):
-        return read_html(path.name, text)
-    return DocumentText(text)
+        text = "\0"
+    require(
+        "\0" not in text,
+        f"{name} is neither text in UTF-8 nor a PDF. Save it as one of these, and pass that.",
+    )
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return read_html(name, text) if suffix in (".htm", ".html", ".xhtml") else DocumentText(text)
 
 
-def read_pdf(path: Path) -> str:
+def read_pdf(name: str, content: bytes) -> str:
     try:
         from pypdf import PdfReader  # noqa: PLC0415  (an extra)
         from pypdf.errors import PyPdfError  # noqa: PLC0415
     except ImportError:
-        advice = "install counterpoint-mcp[documents], or pass it as text"
-        raise InvalidRequestError(f"{path.name} is a PDF: {advice}.") from None
+        advice = "to have it read, install counterpoint-mcp[documents]; or pass it as text"
+        raise InvalidRequestError(f"{name} is a PDF: {advice}.") from None
     try:
-        pages = [page.extract_text().strip() for page in PdfReader(path).pages]
+        pages = [page.extract_text().strip() for page in PdfReader(BytesIO(content)).pages]
     except (PyPdfError, ValueError, KeyError, RecursionError) as error:
-        raise InvalidRequestError(f"{path.name} cannot be read as PDF: {error}.") from None
+        raise InvalidRequestError(f"{name} cannot be read as PDF ({error}). Pass it as text.") from None
     if not any(pages):
-        raise InvalidRequestError(f"{path.name} holds no text, only pictures of it perhaps. Pass its text.")
+        raise InvalidRequestError(f"{name} holds no text, only pictures of it perhaps. Pass its text.")
     return "\n".join(f"[page {number}]\n{text}\n" for number, text in enumerate(pages, start=1))
 
 

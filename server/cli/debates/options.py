@@ -67,7 +67,7 @@ class DocumentFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
         try:
-            document = read_document(path)
+            document = read_document(path.name, path.read_bytes())
         except (OSError, InvalidRequestError) as error:
             self.fail(str(error), param, ctx)
         if document.unseen:

@@ -82,7 +82,8 @@ def check_key(value: str) -> str:
         MIN_LENGTH <= len(value) <= MAX_KEY_LENGTH
         and value.isascii()
         and re.fullmatch(r"[!-~]+", value) is not None,
-        f"This is not a key: a key has {MIN_LENGTH} to {MAX_KEY_LENGTH:,} characters of ASCII, without spaces.",
+        f"This is not a key: a key has {MIN_LENGTH} to {MAX_KEY_LENGTH:,} letters, digits and signs, without spaces. "
+        "Copy it once more from the page of its provider.",
     )
     return value
 

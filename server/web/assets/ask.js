@@ -7,6 +7,7 @@ const ask = {
   documents: [],
   forecast: null,  // the estimate of what the form holds now
   problem: "",
+  fileLine: "",  // what became of the files that were chosen
   keyLine: "",
   isBusy: false,
   number: 0,  // of the last change: an estimate of an earlier one is not shown
@@ -15,6 +16,8 @@ const ask = {
 
 const ESTIMATE_DELAY = 400;  // milliseconds without a change
 const MOST_CHARACTERS = 2_000_000;  // of a document
+const READING = "Reading.";
+const READ_ELSEWHERE = /\.(pdf|x?html?)$/i;  // by the server, as the terminal does
 
 async function openAsk() {
   ask.isOpen = !ask.isOpen;
@@ -23,6 +26,9 @@ async function openAsk() {
   await loadChoices();
   root.querySelector(".ask textarea")?.focus();
 }
+
+// A file that is dropped beside the form would be opened in place of the page.
+for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => ask.isOpen && event.preventDefault());
 
 async function loadChoices() {
   try {
@@ -95,29 +101,42 @@ async function sendAsk(event) {
 }
 
 async function takeFiles(files, form) {
-  ask.problem = "";
+  ask.fileLine = READING;
+  redraw();
   const problems = [];
   for (const file of files) {
-    const text = await file.text();
-    if (/[\u0000\ufffd]/.test(text)) problems.push(`${plain(file.name)} is not plain text.`);
-    else if (text.length > MOST_CHARACTERS) problems.push(`${plain(file.name)} has more than 2,000,000 characters.`);
-    else if (text.trim()) ask.documents = [...ask.documents, { title: file.name, text }];
+    try {
+      ask.documents = [...ask.documents, { title: file.name, text: await readFile(file) }];
+    } catch (error) {
+      problems.push(error.message);
+    }
   }
+  ask.fileLine = problems.join(" ");
   revise(form);
-  ask.problem = problems.join(" ");
-  redraw();
+}
+
+async function readFile(file) {
+  const name = plain(file.name);
+  let text = await file.text().catch(() => {
+    throw new Error(`${name} cannot be read. If it is a folder, choose the files in it.`);
+  });
+  if (READ_ELSEWHERE.test(name) || text.startsWith("%PDF-")) text = await app.host.ask.read(file);
+  if (/[\u0000\ufffd]/.test(text)) throw new Error(`${name} is neither plain text (UTF-8) nor a PDF. Save it as one of these, and choose that.`);
+  if (text.length > MOST_CHARACTERS) throw new Error(`${name} is too long: 2,000,000 characters are allowed. Keep only the part that matters.`);
+  if (!text.trim()) throw new Error(`${name} is empty.`);
+  return text;
 }
 
 function Ask({ app }) {
   const { choices } = ask;
   const drop = (event) => {
     event.preventDefault();
-    takeFiles(event.dataTransfer.files, event.currentTarget);
+    takeFiles([...event.dataTransfer.files], event.currentTarget);
   };
   return html`<section class="card ask" aria-label="A new question">
     ${!choices && html`<p role="status">${ask.problem || "Looking for models."}</p>`}
     ${choices && html`<form onSubmit=${sendAsk} onInput=${(event) => revise(event.currentTarget)}
-      onDragOver=${(event) => event.preventDefault()} onDrop=${drop}>
+      onDrop=${drop}>
       <label>Question<textarea name="question" rows="3" required dir="auto"></textarea></label>
       <${AskModels} choices=${choices} />
       <div class="fields">
@@ -169,11 +188,12 @@ function AskDocuments() {
     event.target.value = "";
   };
   return html`<fieldset class="drop"><legend>Documents</legend>
-    <label>Texts for every model to read: choose files, or drop them here<input type="file" multiple onInput=${pick} /></label>
+    <label>Texts, PDFs or web pages for every model to read: choose files, or drop them here<input type="file" multiple onInput=${pick} /></label>
     <ul>${ask.documents.map((document, index) => html`<li key=${index + document.title}>
       <${Words} text=${document.title} /> <small>${count(document.text.length, "character")}</small>
       <button type="button" onClick=${remove(index)} aria-label=${`Remove ${plain(document.title)}`}>Remove</button>
     </li>`)}</ul>
+    <p role="status" class=${ask.fileLine === READING ? "aside" : "failed"}>${plain(ask.fileLine)}</p>
   </fieldset>`;
 }
 

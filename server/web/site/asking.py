@@ -1,9 +1,9 @@
-"""A new debate from the page: what there is to choose from, what it would cost, its start; and keys of providers."""
+"""A new debate from the page: what there is to choose from, its documents, what it would cost, its start; and keys."""
 
 from collections.abc import MutableMapping
 from typing import Any, TypeVar
 
-from anyio import to_thread
+from anyio import move_on_after, to_process, to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from server.debate.commands.requests import DEFAULT_FORMAT, DebateRequest
@@ -22,6 +22,10 @@ from server.models.local.model import is_available
 from server.models.model_servers import find_servers
 from server.models.providers import keys
 from server.models.registry import KEY_VARIABLES, PROVIDERS, NoModelError, choose_default_models
+from server.research.documents import read_document
+from server.web.site.refusals import describe_misfit
+
+READ_SECONDS = 30.0
 
 Answer = dict[str, Any]
 M = TypeVar("M", bound=BaseModel)
@@ -41,12 +45,10 @@ def parse(kind: type[M], body: bytes) -> M:
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
-        first_error = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(map(str, first_error["loc"])) or "the request"
-        raise InvalidRequestError(f"This cannot be read: {place}: {first_error['msg']}.") from None
+        raise InvalidRequestError(describe_misfit(error)) from None
 
 
-async def list_choices(manager: DebateManager, *, sets_keys: bool) -> Answer:
+async def list_choices(manager: DebateManager, *, owns_machine: bool) -> Answer:
     """What a form for a new debate offers. `usual`: the models of a debate that names none."""
     planner, environ = manager.planner, manager.environ
     try:
@@ -67,9 +69,22 @@ async def list_choices(manager: DebateManager, *, sets_keys: bool) -> Answer:
         "efforts": [*PRESETS],
         "effort": planner.effort,
         "keys": [{"provider": name, "is_set": is_set} for name, is_set in has_key.items()]
-        if sets_keys
+        if owns_machine
         else [],
     }
+
+
+async def read_file(name: str, content: bytes) -> Answer:
+    """The text of a file, as `counterpoint debate --document` reads it.
+
+    In a process of its own, which can be ended: some PDFs take for ever. Raises InvalidRequestError.
+    """
+    with move_on_after(READ_SECONDS):
+        document = await to_process.run_sync(read_document, name, content, cancellable=True)
+        return {"text": document.text}
+    raise InvalidRequestError(
+        f"{name} takes too long to read. Save the part that matters as text, and pass that."
+    )
 
 
 async def estimate_debate(manager: DebateManager, request: DebateRequest) -> Answer:

@@ -10,7 +10,8 @@
     GET  /choices               what a new debate can be made of
     POST /estimate              what a debate would cost
     POST /debates               a new debate
-    POST /keys                  a key of a provider, where this machine is the visitor's own
+    POST /documents             the text of a file that is no plain text, where this machine is the visitor's own
+    POST /keys                  a key of a provider, likewise
 
 Reading runs nothing and costs nothing. Errors are sentences; in data they stand in `error`.
 """
@@ -31,20 +32,26 @@ from starlette.routing import Route
 
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import DebateError, require
-from server.engine.database.errors import (
-    DebateArchivedError,
-    DebateNotFoundError,
-    StorageUnavailableError,
-)
+from server.debate.facts.text import clean_line
+from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.debates import DebateManager
 from server.engine.queries import find_known_values
 from server.redaction import redact_error
 from server.web.page import Place, build_page, build_policy, read_scripts, read_style
-from server.web.site.asking import Key, estimate_debate, list_choices, parse, start_debate, store_key
+from server.web.site.asking import (
+    Key,
+    estimate_debate,
+    list_choices,
+    parse,
+    read_file,
+    start_debate,
+    store_key,
+)
 from server.web.site.feed import ChangeFeed, EventStream
 from server.web.site.listing import NARROWING, build_list
 from server.web.site.presses import Press, perform
 from server.web.site.records import Records
+from server.web.site.refusals import describe_error
 from server.web.sources import load_debate_data, load_list_data
 
 SCRIPT = (Path(__file__).parent / "site.js").read_text(encoding="utf-8")
@@ -53,8 +60,12 @@ POLICY = f"{build_policy(PLACE, (*read_scripts(), PLACE.script), read_style())};
 
 MAX_BODY = 64_000  # bytes of a press
 MAX_REQUEST = 8_000_000  # bytes of a question with its documents
+MAX_FILE = 20_000_000  # bytes of a file that is read
 BODY_TIMEOUT = 10.0  # seconds until a press has arrived
 MAX_STREAMS = 100
+MAX_NAME = 200  # characters of a file's name
+
+SMALLER = "Leave something out, or keep only the part that matters."
 
 logger = logging.getLogger(__name__)
 
@@ -63,14 +74,14 @@ logger = logging.getLogger(__name__)
 class Visitor:
     """Who sends a request: the debates that they see, the changes of these, and their name for the record.
 
-    `sets_keys`: whether this machine, with the keys that are stored on it, is theirs.
+    `owns_machine`: whether this machine is theirs, with the keys that are stored on it and the files that it reads.
     """
 
     manager: DebateManager
     feed: ChangeFeed
     records: Records
     actor: str
-    sets_keys: bool = False
+    owns_machine: bool = False
 
 
 FindVisitor = Callable[[Request], Visitor]
@@ -87,7 +98,8 @@ def build_site(find_visitor: FindVisitor) -> Starlette:
                 return await answer(request, visitor)
             except DebateError as error:
                 visitor.manager.presence.acknowledge(error)
-                status, text = choose_status(error), redact_error(describe_error(error))
+                told = describe_error(error, owns_machine=visitor.owns_machine)
+                status, text = choose_status(error), redact_error(told)
             except HTTPException as error:
                 status, text = error.status_code, error.detail
             except ClientDisconnect:
@@ -114,6 +126,7 @@ def build_site(find_visitor: FindVisitor) -> Starlette:
             Route("/choices", serve(send_choices)),
             Route("/estimate", serve(send_estimate), methods=["POST"]),
             Route("/debates", serve(handle_question), methods=["POST"]),
+            Route("/documents", serve(send_text), methods=["POST"]),
             Route("/keys", serve(handle_key), methods=["POST"]),
         ]
     )
@@ -123,12 +136,6 @@ def choose_status(error: DebateError) -> int:
     if isinstance(error, DebateNotFoundError):
         return 404
     return 503 if isinstance(error, StorageUnavailableError) else 409
-
-
-def describe_error(error: DebateError) -> str:
-    if isinstance(error, DebateNotFoundError) and not isinstance(error, DebateArchivedError):
-        return str(error).partition(". ")[0] + "."  # the rest is for models
-    return str(error)
 
 
 def build_html(page: str, status: int = 200) -> HTMLResponse:
@@ -203,7 +210,7 @@ async def send_page(request: Request, visitor: Visitor) -> Response:
 
 
 async def send_choices(_request: Request, visitor: Visitor) -> Response:
-    return JSONResponse(await list_choices(visitor.manager, sets_keys=visitor.sets_keys))
+    return JSONResponse(await list_choices(visitor.manager, owns_machine=visitor.owns_machine))
 
 
 async def send_estimate(request: Request, visitor: Visitor) -> Response:
@@ -217,21 +224,37 @@ async def handle_question(request: Request, visitor: Visitor) -> Response:
     return JSONResponse(await start_debate(visitor.manager, asked, visitor.actor), 201)
 
 
+async def send_text(request: Request, visitor: Visitor) -> Response:
+    """{"text": the text of the file that the body is}. Query: `name`, its name."""
+    name = clean_line(request.query_params.get("name", ""))[:MAX_NAME] or "The file"
+    require(visitor.owns_machine, f"This server reads plain text only. Save {name} as text, and pass that.")
+    content = await read_body(request, MAX_FILE, media_type="application/octet-stream")
+    return JSONResponse(await read_file(name, content))
+
+
 async def handle_key(request: Request, visitor: Visitor) -> Response:
-    require(visitor.sets_keys, "Keys are set where the server runs: counterpoint keys set PROVIDER.")
+    require(visitor.owns_machine, "Keys are set where the server runs: counterpoint keys set PROVIDER.")
     return JSONResponse(await store_key(visitor.manager, parse(Key, await read_body(request))))
 
 
-async def read_body(request: Request, limit: int = MAX_BODY, seconds: float = BODY_TIMEOUT) -> bytes:
-    """A JSON body: pages of other sites cannot send one without a preflight. Raises HTTPException if large or slow."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(415, "A request is sent as application/json.")
+async def read_body(
+    request: Request,
+    limit: int = MAX_BODY,
+    seconds: float = BODY_TIMEOUT,
+    media_type: str = "application/json",
+) -> bytes:
+    """A body of a type that pages of other sites cannot send without a preflight.
+
+    Raises HTTPException if it is of another type, large or slow.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip() != media_type:
+        raise HTTPException(415, f"A request is sent as {media_type}.")
     body = bytearray()
     with anyio.move_on_after(seconds) as patience:
         async for chunk in request.stream():
             body += chunk
             if len(body) > limit:
-                raise HTTPException(413, f"This request has {limit:,} bytes at most.")
+                raise HTTPException(413, f"This is too large: {limit:,} bytes are allowed. {SMALLER}")
     if patience.cancelled_caught:
-        raise HTTPException(408, "The request did not arrive in time.")
+        raise HTTPException(408, "The request did not arrive in time. Try again.")
     return bytes(body)

@@ -50,7 +50,7 @@ class Site:
     """The site of a manager's debates on a port of this machine. `actor`: who presses its buttons, for the record."""
 
     def __init__(self, manager: DebateManager, listener: socket.socket, *, actor: str) -> None:
-        visitor = Visitor(manager, ChangeFeed(manager), Records(manager), actor, sets_keys=True)
+        visitor = Visitor(manager, ChangeFeed(manager), Records(manager), actor, owns_machine=True)
         port, token = listener.getsockname()[1], secrets.token_urlsafe(TOKEN_BYTES)
         self.feed, self.listener = visitor.feed, listener
         self.guard = AccessGuard(build_site(lambda _request: visitor), token=token, port=port)

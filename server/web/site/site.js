@@ -6,12 +6,9 @@
   const debate = /debates\/([^/]+)$/.exec(path)?.[1] ?? "";
   const here = new URL(debate ? `debates/${debate}/` : "", root);
 
-  const post = (path, content) =>
-    ask(new URL(path, root), {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(content),
-    });
+  const send = (path, type, body) =>
+    ask(new URL(path, root), { method: "POST", headers: { "Content-Type": type }, body });
+  const post = (path, content) => send(path, "application/json", JSON.stringify(content));
 
   async function ask(url, options = {}) {
     let response;
@@ -163,6 +160,8 @@
       choices: async () => (await ask(new URL("choices", root))).data,
       estimate: async (request) => (await post("estimate", request)).data,
       start: async (request) => (await post("debates", request)).data.debate_id,
+      read: async (file) =>
+        (await send(`documents?${new URLSearchParams({ name: file.name })}`, "application/octet-stream", file)).data.text,
       storeKey: async (provider, key) => (await post("keys", { provider, key })).data.line,
     },
     act,

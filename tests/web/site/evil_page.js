@@ -13,6 +13,8 @@ async ([address, root]) => {
   for (const [path, body] of [["debates", question], ["estimate", question], ["keys", key]])
     for (const options of [{mode: "no-cors"}, {headers: {"Content-Type": "application/json"}}, {headers: {"Content-Type": "text/plain"}}])
       await attempt(path, {method: "POST", body, ...options}, root + path);
+  for (const options of [{mode: "no-cors"}, {headers: {"Content-Type": "application/octet-stream"}}])
+    await attempt("documents", {method: "POST", body: "text", ...options}, root + "documents?name=a.txt");
   for (const path of ["/record", "/page.html"]) await attempt(path, {}, address + path);
   for (const path of ["choices", "list", "list?tag=release", "?outcome=leaning"]) await attempt(path, {}, root + path);
   await attempt("quiet", {mode: "no-cors"}, address + "/record");

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import anyio
 import httpx2
@@ -14,11 +15,13 @@ from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.providers import keys
 from server.models.registry import PROVIDERS
+from server.web.site import asking
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from tests.support.engines import open_engine, start_debate
 from tests.support.patience import PATIENCE
+from tests.support.pdfs import write_pdf
 from tests.support.sites import Guest, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
@@ -106,7 +109,10 @@ async def test_a_limit_that_was_set_holds(guest: Guest) -> None:
     ended = await follow_to_end(guest, asked.json()["debate_id"])
     assert sum(bool(getattr(entry.event, "usage", None)) for entry in ended.entries) <= 3
     unpriced = await ask(guest, options={"limits": {"max_cost_usd": 1}})
-    assert unpriced.json()["error"].startswith("max_cost_usd cannot be held: the price of mine is unknown")
+    assert unpriced.json()["error"] == (
+        "The limit in dollars cannot be held: the price of mine is unknown, and unknown is not free. "
+        "Choose another model, or limit the calls instead."
+    )
     free = await ask(guest, models=["scripted"], options={"limits": {"max_cost_usd": 0.5}})
     setup = (await guest.manager.load(free.json()["debate_id"])).debate.setup
     assert setup.limits.max_cost_usd == "0.5"
@@ -114,11 +120,28 @@ async def test_a_limit_that_was_set_holds(guest: Guest) -> None:
 
 async def test_what_cannot_be_asked_is_refused_with_a_sentence_and_opens_nothing(guest: Guest) -> None:
     for fields, said in (
-        ({"question": ""}, "question"),
+        ({"question": ""}, "There is no question. Write it above, in a sentence."),
+        (
+            {"question": "x" * 10_001},
+            "Put long material into a file, add it under Documents, and ask the question",
+        ),
         ({"format": "shouting"}, "shouting"),
-        ({"models": ["openai/gpt-5.6-terra"]}, "OPENAI_API_KEY"),
+        (
+            {"models": ["openai/gpt-5.6-terra"]},
+            "needs a key. Store the key of its provider under Ask a question, Keys of",
+        ),
         ({"models": ["client"]}, "client"),
-        ({"options": {"limits": {"max_calls": 0}}}, "max_calls"),
+        ({"options": {"limits": {"max_calls": 0}}}, "The limit in calls has to be a number above 0."),
+        ({"options": {"tags": ["x" * 61]}}, "A tag may have 60 characters at most. Make it shorter."),
+        ({"options": {"my_answer": "x" * 8_001}}, "Your own answer may have 8,000 characters at most."),
+        (
+            {"documents": [{"title": "x", "text": "x"}] * 21},
+            "The list of documents may have 20 entries at most.",
+        ),
+        (
+            {"format": "advocates", "debaters": [{"name": "A"}]},
+            "Write a line for each side, or none to have them named.",
+        ),
         ({"options": {"effort": "heroic"}}, "effort"),
         ({"documents": [{"title": "x"}]}, "documents"),
         ({"more": 1}, "more"),
@@ -129,7 +152,54 @@ async def test_what_cannot_be_asked_is_refused_with_a_sentence_and_opens_nothing
     assert await count_debates(guest) == 0
 
 
-@pytest.mark.parametrize("path", ["estimate", "debates", "keys"])
+async def test_a_request_that_is_too_large_says_what_to_leave_out(guest: Guest) -> None:
+    refused = await ask(guest, documents=[{"title": "x", "text": "x" * 8_000_000}])
+    assert refused.status_code == 413
+    assert refused.json()["error"] == (
+        "This is too large: 8,000,000 bytes are allowed. Leave something out, or keep only the part that matters."
+    )
+
+
+async def send_file(guest: Guest, name: str, content: bytes) -> httpx2.Response:
+    address = f"{guest.site.build_address()}documents?{urlencode({'name': name})}"
+    headers = {"origin": guest.site.guard.origin, "content-type": "application/octet-stream"}
+    return await guest.client.post(address, content=content, headers=headers)
+
+
+@pytest.mark.full  # it starts a process
+async def test_files_are_read_as_the_terminal_reads_them_or_refused_with_what_to_do(
+    guest: Guest, tmp_path: Path
+) -> None:
+    report = write_pdf(tmp_path / "report.pdf", ["It was tested twice."]).read_bytes()
+    read = await send_file(guest, "report.pdf", report)
+    assert read.json() == {"text": "[page 1]\nIt was tested twice.\n"}
+    page = await send_file(guest, "page.html", b"<p>They <b>rose</b>.<script>x</script>")
+    assert page.json() == {"text": "They rose."}
+    for name, content, status, said in (
+        ("scan.pdf", b"none", 409, "scan.pdf cannot be read as PDF"),
+        (
+            "a\n\u202e.docx",
+            b"PK\0",
+            409,
+            "is neither text in UTF-8 nor a PDF. Save it as one of these, and choose that.",
+        ),
+        ("big.pdf", b"x" * 20_000_001, 413, "This is too large: 20,000,000 bytes are allowed."),
+    ):
+        refused = await send_file(guest, name, content)
+        assert (refused.status_code, said in refused.json()["error"]) == (status, True), refused.text
+        assert "\u202e" not in refused.text
+
+
+@pytest.mark.full  # it starts a process
+async def test_a_file_that_takes_too_long_is_given_up(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "READ_SECONDS", 0)
+    refused = await send_file(guest, "report.pdf", b"%PDF-1.4")
+    assert refused.json()["error"] == (
+        "report.pdf takes too long to read. Save the part that matters as text, and choose that."
+    )
+
+
+@pytest.mark.parametrize("path", ["estimate", "debates", "keys", "documents"])
 async def test_no_other_page_can_ask_estimate_or_store_a_key(guest: Guest, path: str) -> None:
     content = {"provider": "openai", "key": KEY} if path == "keys" else QUESTION
     for origin in ("", "null", "https://evil.example", "http://127.0.0.1:1"):
@@ -234,12 +304,25 @@ async def test_the_page_is_sent_as_a_file_that_asks_nothing_of_the_site(guest: G
     assert (await guest.get("debates/zzzz/page.html")).status_code == 404
 
 
-async def test_where_the_machine_is_not_the_visitors_own_no_key_can_be_stored(database: str) -> None:
-    async with open_engine(database) as manager:
+async def test_where_the_machine_is_not_the_visitors_own_no_key_is_stored_and_no_file_read(
+    database: str,
+) -> None:
+    async with open_engine(database, default="") as manager:
         site = build_site(lambda _: Visitor(manager, ChangeFeed(manager), Records(manager), "page"))
         server = httpx2.ASGITransport(site)
         async with httpx2.AsyncClient(transport=server, base_url="http://test") as client:
             refused = await client.post("/keys", content=json.dumps({"provider": "openai", "key": KEY}))
             assert refused.status_code == 409
             assert "where the server runs" in refused.json()["error"]
+            octets = {"content-type": "application/octet-stream"}
+            refused = await client.post("/documents?name=plan.pdf", content=b"%PDF-", headers=octets)
+            assert refused.status_code == 409
+            assert refused.json()["error"] == (
+                "This server reads plain text only. Save plan.pdf as text, and choose that."
+            )
+            missing = await client.post("/estimate", json=QUESTION | {"models": ["openai/gpt-5.6-terra"]})
+            assert missing.json()["error"] == (
+                "The model openai/gpt-5.6-terra needs a key. Store the key of its provider where the server runs "
+                "(counterpoint keys set), or choose another model."
+            )
     assert keys.read_stored().in_file == {}
