@@ -17,7 +17,7 @@ from server.models.windows import WindowTable, fetch_json
 SERVERS = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp", "vllm": "vLLM"}
 """Titles of model servers, by the provider in the names of their models."""
 
-TIMEOUT = 1  # seconds for a server to list its models, on a busy machine, too; all are asked together
+TIMEOUT = 3  # seconds for a server to list its models, on a busy machine, too; all are asked together
 MAX_MODELS = 20  # listed of one server
 MAX_NAMED = 4  # models of one server that a sentence names
 
@@ -43,7 +43,7 @@ class ModelServer:
 
 
 async def find_servers(windows: WindowTable) -> tuple[ModelServer, ...]:
-    """The servers that answer within a second and have a chat model; COUNTERPOINT_OFFLINE leaves those on loopback."""
+    """The servers that answer in time and have a chat model; COUNTERPOINT_OFFLINE leaves those on loopback."""
     names: dict[str, list[str]] = {}
     async with anyio.create_task_group() as tasks:
         for provider in SERVERS:
