@@ -45,8 +45,12 @@ def build_script(
     exchange: Sequence[Told] = (),
     failed: Collection[str] = (),
     replies: Mapping[str, Any] = MappingProxyType({}),
+    answers: Sequence[str] = (),
 ) -> Script:
-    """Replies by letters. `failed`: calls whose provider fails, "review.2"; `replies`: other ones, by task."""
+    """Replies by letters. `failed`: calls whose provider fails, "review.2"; `replies`: other ones, by task.
+
+    `answers`: what reviewers write as the answer. Without it they write none, and a writer is asked.
+    """
 
     def script(call: Call) -> ScriptAnswer:
         debate: Debate = find_debate()
@@ -59,6 +63,8 @@ def build_script(
             found = given(call) if callable(given) else given
             return found if isinstance(found, str | ProviderFailure | Reply) else json.dumps(found)
         given = build_reply(debate, call, place, blind, finals, exchange)
+        if answers and call.task == "review" and isinstance(given, dict):
+            given["answer"] = answers[place]
         text = given if isinstance(given, str) else json.dumps(given)
         is_small = call.model == EMBEDDED
         return Reply(text, build_usage(call.model), informative=False) if is_small else text

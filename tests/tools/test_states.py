@@ -276,7 +276,7 @@ async def test_answers_that_nobody_reviewed_are_kept_by_the_fork_that_is_named(o
 
     assert (fork["status"], fork["answer"]["head"]) == ("concluded", "Leaning")
     tasks = [request.prompt.summary.task for request in model.requests]
-    assert tasks == ["review", "review", "report"]
+    assert tasks == ["review", "review"]
 
 
 @pytest.mark.requirement("N8")

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from server.debate.answer.count import Count, count_panel
 from server.debate.answer.panel import Panel
-from server.debate.answer.report import find_report_problem, list_losses
+from server.debate.answer.report import find_report_problem, find_reviewer_text, list_losses
 from server.debate.answer.sides import find_sides
 from server.debate.facts.advice import (
     AFTER_CHECK,
@@ -68,6 +68,7 @@ def build_panel(debate: Debate) -> Panel:
         reviewers, level, readings = (find_first_review(debate)[0],), "quick", 1
     models = {seat: find_model(debate, seat) for seat in (*debate.names, *reviewers)}
     reviews = sorted((one for one in active if isinstance(one, Reviewed)), key=lambda one: one.slot_index)
+    reviews = [one if one in current else one.model_copy(update={"text": ""}) for one in reviews]
     rounds = [held.round for held in debate.rounds if debate.round_phase(held.round).wants == "exchange"]
     mine = setup.answering.mine if setup.answering else ""
     return Panel(
@@ -186,10 +187,18 @@ def list_next_phases(debate: Debate) -> list[Phase]:
         and not panel.is_quick
         and find_sides(panel).differ
         and count_exchanges(debate) < debate.max_rounds,
-        "report": here.wants in ("review", "exchange") and bool(panel.readers) and not panel.is_quick,
+        "report": here.wants in ("review", "exchange") and needs_writer(panel),
         "check": here.wants == "report" and bool(panel.reports),
     }
     return [phase for phase in debate.setup.phases if wanted.get(phase.wants)]
+
+
+def needs_writer(panel: Panel) -> bool:
+    """Whether the reviews leave no answer that all are content with: after an exchange, a division or a failure."""
+    if panel.is_quick or not panel.readers:
+        return False
+    count = count_panel(panel)
+    return not panel.is_written_in_reviews or bool(panel.exchanged) or not find_reviewer_text(panel, count)
 
 
 def find_advice_problem(debate: Debate, event: AdviceEvent) -> str:

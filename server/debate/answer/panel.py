@@ -52,9 +52,9 @@ class Panel:
         return self.level == "quick"
 
     @property
-    def is_reviewed_once(self) -> bool:
-        """Whether there is one review, whose author writes the answer as well: nobody comes after it."""
-        return self.is_quick and len(self.reviewers) * self.readings == 1
+    def is_written_in_reviews(self) -> bool:
+        """Whether reviewers write the answer as well, each its own. A writer is asked where none of these will do."""
+        return self.level != "assured"
 
     @property
     def voters(self) -> tuple[str, ...]:

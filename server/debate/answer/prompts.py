@@ -241,8 +241,8 @@ def write_review_task(panel: Panel, seat: str, reading: int, show: Show) -> str:
         first=next(iter(seats)),
         groups=json.dumps([[label] for label in seats]),
         probability=_PROBABILITY,
-        final_task=_FINAL_TASK if panel.is_reviewed_once else " ",
-        final_key=_FINAL_KEY if panel.is_reviewed_once else "",
+        final_task=_FINAL_TASK if panel.is_written_in_reviews else " ",
+        final_key=_FINAL_KEY if panel.is_written_in_reviews else "",
     )
     return f"# Answers\n{_REVIEW_INTRO[len(seats)]}\n{texts}\n\n{task}"
 

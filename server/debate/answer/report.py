@@ -35,6 +35,7 @@ from server.debate.facts.advice import (
     FinalAnswer,
     Opinion,
     Reported,
+    Reviewed,
     Sourced,
 )
 from server.debate.facts.fact import change_texts
@@ -379,9 +380,30 @@ def choose_report(panel: Panel, count: Count) -> Reported | None:
 
 
 def find_reviewer_text(panel: Panel, count: Count) -> str:
-    """The answer that who alone reviewed wrote at the end of its review; "" where there is none, or not a good one."""
-    text = panel.reviewed[panel.readers[0]][0].text if panel.readers else ""
-    return "" if not text or find_report_problem(panel, count, text) else text
+    """Of the answers that reviewers of the side ahead wrote, that with most of what the others found.
+
+    "" where none will do: several who are divided have each read the answers from one side.
+    """
+    if find_case(panel, count) == "divided" and len(panel.readers) > 1:
+        return ""
+    reviews = [review for seat in panel.readers for review in panel.reviewed[seat]]
+    usable = [
+        review
+        for review in reviews
+        if review.text and (not count.ahead or review.seat in count.supporters)
+        if not find_report_problem(panel, count, review.text)
+    ]
+
+    def measure_found(own: Reviewed) -> float:
+        others = [text for review in reviews if review is not own for text in list_findings(review)]
+        return sum(measure_kept(own.text, text) for text in others)
+
+    return max(usable, key=measure_found).text if usable else ""
+
+
+def list_findings(review: Reviewed) -> list[str]:
+    """What a review calls missing, and what it says is right in place of errors that matter."""
+    return [*review.missing, *(error.right for error in review.errors if error.matters)]
 
 
 def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:

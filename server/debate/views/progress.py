@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import zip_longest
 
 from server.debate.analysis.mirrors import describe_added_work
+from server.debate.answer.debates import build_panel
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import Estimate, estimate, estimate_levels
 from server.debate.facts.setup.phases import AdviceTask, Phase
@@ -92,13 +93,15 @@ def name_phase(phase: Phase, words: dict[AdviceTask, str]) -> str:
 
 
 def list_phases_ahead(debate: Debate) -> tuple[str, ...]:
-    """The phases that are sure to come after this one: no exchange, which is held only where they differ."""
+    """The phases that are sure to come after this one: no exchange, and no report that only an exchange calls for."""
     phases, here = debate.setup.phases, debate.phase
     if debate.ended or here is None:
         return ()
+    is_open = here.wants != "exchange" and build_panel(debate).is_written_in_reviews
+    unsure = ("exchange", "report") if is_open else ("exchange",)
     names = [phase.name for phase in phases]
     after = phases[names.index(here.name) + 1 :] if here.name in names else ()
-    return tuple(name_phase(phase, PHASE_OUTCOMES) for phase in after if phase.wants != "exchange")
+    return tuple(name_phase(phase, PHASE_OUTCOMES) for phase in after if phase.wants not in unsure)
 
 
 def describe_progress(now: Progress, before: Progress | None, holdup: str = "") -> str:
@@ -146,8 +149,8 @@ def estimate_line(debate: Debate, *, with_efforts: bool = True) -> str:
     caller_turns = (
         f"{format_count(forecast.caller_turns, 'turn')} of the caller" if forecast.caller_turns else ""
     )
-    if not forecast.calls:
-        return f"Estimate: no calls, {caller_turns}."
+    if not max(forecast.calls, forecast.most_calls):
+        return f"Estimate: {', '.join(filter(None, ('no calls', caller_turns)))}."
     work = ", ".join(filter(None, (format_calls(forecast), caller_turns)))
     fewest_tokens, most_tokens = (
         sum(pair) for pair in zip(forecast.input_tokens, forecast.output_tokens, strict=True)

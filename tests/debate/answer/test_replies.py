@@ -30,17 +30,16 @@ def review(**fields: Any) -> dict[str, Any]:
     return read_review(PANEL, SEATS, f"First a note.\n{json.dumps(given)}", takes_prose=False)
 
 
-def test_who_alone_reviews_writes_the_answer_and_nobody_else_does() -> None:
+def test_who_reviews_writes_an_answer_unless_a_writer_comes_after_in_any_case() -> None:
     given = {
         "recommendation": "Keep it.",
         "follows": ["Q31"],
         "answer": "# Verdict\n\nKeep it (K7).\n \nAs Q31 says, it is idle.",
     }
-    alone = replace(PANEL, level="quick", reviewers=(TWO,))
-    read = read_review(alone, order_answers(alone, TWO), json.dumps(given), takes_prose=False)
-    assert read["text"] == "Keep it.\n\nAs [A2] says, it is idle."
-    assert review(**given)["text"] == ""
-    assert read_review(alone, SEATS, "Keep it.", takes_prose=True)["text"] == ""
+    assert review(**given)["text"] == "Keep it.\n\nAs [A1] says, it is idle."
+    assert read_review(PANEL, SEATS, "Keep it.", takes_prose=True)["text"] == ""
+    assured = replace(PANEL, level="assured")
+    assert read_review(assured, SEATS, json.dumps(given), takes_prose=False)["text"] == ""
 
 
 def test_an_answer_without_json_is_an_answer() -> None:

@@ -59,10 +59,10 @@ def test_a_report_says_what_goes_on_who_is_asked_with_which_model_and_what_comes
 
     both = "Advisor 1 (alpha/a) and Advisor 2 (beta/b)"
     assert [describe_progress(now, before) for before, now in pairwise([reports[0], *reports])] == [
-        f"Answering: waiting for {both}, then reviews and the report. 0 of 5",
-        "Answering: waiting for Advisor 2 (beta/b), then reviews and the report. Advisor 1 answered. 1 of 5",
-        f"Reviewing: waiting for {both}, then the report. Advisor 2 answered. 2 of 5",
-        "Reviewing: waiting for Advisor 2 (beta/b), then the report. Advisor 1 answered. 3 of 5",
+        f"Answering: waiting for {both}, then reviews. 0 of 4",
+        "Answering: waiting for Advisor 2 (beta/b), then reviews. Advisor 1 answered. 1 of 4",
+        f"Reviewing: waiting for {both}. Advisor 2 answered. 2 of 4",
+        "Reviewing: waiting for Advisor 2 (beta/b). Advisor 1 answered. 3 of 4",
         "Writing the report: waiting for writer (alpha/a). Advisor 2 answered. 4 of 5",
         "Writer answered. 5 of 5",
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import assert_never
 
-from server.debate.answer.debates import build_panel, count_readings, list_reviewers
+from server.debate.answer.debates import build_panel, count_readings, list_reviewers, needs_writer
 from server.debate.ballots.samples import MOST_SAMPLES
 from server.debate.ballots.waves import MIN_ROUNDS, is_debaters_vote, joins_final_wave
 from server.debate.commands.setup.effort import PRESETS, apply_effort
@@ -134,7 +134,7 @@ def estimate_advice(debate: Debate) -> Estimate:
         material_tokens = number * prompt_tokens + count_section_tokens(setup, prompt_tokens)
         writers = sum(count_model_seats(debate, wave.seats) for wave in plan if not wave.reads_documents)
         material_tokens -= writers * shared_tokens
-        written = number + build_panel(debate).is_reviewed_once  # who alone reviews writes the answer, too
+        written = number + (count_reviews(debate) if build_panel(debate).is_written_in_reviews else 0)
         tokens.append((material_tokens + quoted_answers * answer, written * answer))
     (low_read, low_written), (high_read, high_written) = tokens
     fastest, slowest = ANSWER_SECONDS
@@ -150,6 +150,10 @@ def estimate_advice(debate: Debate) -> Estimate:
         ),
         most_calls=calls[1],
     )
+
+
+def count_reviews(debate: Debate) -> int:
+    return count_model_seats(debate, list_reviewers(debate)) * count_readings(debate)
 
 
 def count_section_tokens(setup: Opened, usual: int) -> int:
@@ -230,12 +234,14 @@ def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]
     answers, reviewers = len(setup.debaters), list_reviewers(debate)
     reviews = reviewers * count_readings(debate)
     report = Wave((WRITER,), answers + len(reviews), reads_documents=False)
+    panel = build_panel(debate)  # a fork has answers and reviews of its own
+    reports = [report] if (needs_writer(panel) if panel.readers else not panel.is_written_in_reviews) else []
     rewrites = [report] if is_longest else []
     waves: dict[AdviceTask, list[Wave]] = {
         "advice": [Wave(debate.names, 0)],
         "review": [Wave(reviews, answers)],
         "exchange": [Wave(reviewers, len(reviewers), reads_documents=False)] * exchanges,
-        "report": [report, *rewrites],
+        "report": [report, *rewrites] if is_longest else reports,
         "check": [Wave((CHECKER,), 1), *rewrites],
     }
     wanted = [phase.wants for phase in setup.phases if phase.wants in waves]
