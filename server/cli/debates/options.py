@@ -120,7 +120,7 @@ CANDIDATE_OPTIONS = combine_options(
 """Options of `debate`: a team that the ledger chooses."""
 
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
-EFFORT_HELP = "quick: 3 calls, standard: 4 to 8, assured: 8 or more.  [standard]"
+EFFORT_HELP = "quick: 3 calls, standard: 4 to 8, assured: 7 or more.  [standard]"
 QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
 
 DEBATE_OPTIONS = combine_options(

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from server.debate.answer.count import Count, count_panel
 from server.debate.answer.panel import Panel
-from server.debate.answer.report import find_report_problem, find_reviewer_text, list_losses
+from server.debate.answer.report import find_report_problem, find_reviewer_text, list_losses, show_report
 from server.debate.answer.sides import find_sides
 from server.debate.facts.advice import (
     AFTER_CHECK,
@@ -188,7 +188,9 @@ def list_next_phases(debate: Debate) -> list[Phase]:
         and find_sides(panel).differ
         and count_exchanges(debate) < debate.max_rounds,
         "report": here.wants in ("review", "exchange") and needs_writer(panel),
-        "check": here.wants == "report" and bool(panel.reports),
+        "check": here.wants in ("review", "exchange", "report")
+        and not panel.is_quick
+        and bool(show_report(panel, count_panel(panel))),
     }
     return [phase for phase in debate.setup.phases if wanted.get(phase.wants)]
 
@@ -197,8 +199,7 @@ def needs_writer(panel: Panel) -> bool:
     """Whether the reviews leave no answer that all are content with: after an exchange, a division or a failure."""
     if panel.is_quick or not panel.readers:
         return False
-    count = count_panel(panel)
-    return not panel.is_written_in_reviews or bool(panel.exchanged) or not find_reviewer_text(panel, count)
+    return bool(panel.exchanged) or not find_reviewer_text(panel, count_panel(panel))
 
 
 def find_advice_problem(debate: Debate, event: AdviceEvent) -> str:

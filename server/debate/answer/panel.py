@@ -52,11 +52,6 @@ class Panel:
         return self.level == "quick"
 
     @property
-    def is_written_in_reviews(self) -> bool:
-        """Whether reviewers write the answer as well, each its own. A writer is asked where none of these will do."""
-        return self.level != "assured"
-
-    @property
     def voters(self) -> tuple[str, ...]:
         return self.reviewers if self.has_judges else self.advisors
 

@@ -241,8 +241,8 @@ def write_review_task(panel: Panel, seat: str, reading: int, show: Show) -> str:
         first=next(iter(seats)),
         groups=json.dumps([[label] for label in seats]),
         probability=_PROBABILITY,
-        final_task=_FINAL_TASK if panel.is_written_in_reviews else " ",
-        final_key=_FINAL_KEY if panel.is_written_in_reviews else "",
+        final_task=_FINAL_TASK if reading == 1 else " ",
+        final_key=_FINAL_KEY if reading == 1 else "",
     )
     return f"# Answers\n{_REVIEW_INTRO[len(seats)]}\n{texts}\n\n{task}"
 
@@ -304,7 +304,7 @@ def write_report_task(panel: Panel, count: Count, show: Show) -> str:
         for seat, one in exchange.items()
     ]
     parts += ["# After they had read each other\n" + "\n".join(said)] if said else []
-    if panel.reports:
+    if panel.reports or panel.check:
         first = show_report(replace(panel, check=None), count)
         parts.append(f"# The first version\n{quote_verbatim(show(first))}")
         if panel.check:

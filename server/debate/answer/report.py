@@ -413,7 +413,7 @@ def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
     if not text:
         return compose(panel, count), "server"
     report = build_final_answer(panel, count, text)
-    if chosen and panel.check and chosen.slot_index != AFTER_CHECK:
+    if panel.check and not (chosen and chosen.slot_index == AFTER_CHECK):
         return add_faults(panel, report), "writer"
     return report, "writer"
 
@@ -421,7 +421,7 @@ def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
 def show_report(panel: Panel, count: Count) -> str:
     """The report as who checks it or writes it anew reads it; "" where there is none."""
     chosen = choose_report(panel, count)
-    return chosen.text if chosen else ""
+    return chosen.text if chosen else find_reviewer_text(panel, count)
 
 
 def build_final_answer(panel: Panel, count: Count, text: str) -> FinalAnswer:

@@ -100,7 +100,7 @@ def build_advice_schema(debate: Debate, call: Call) -> dict[str, Any] | None:
     match task := find_task(call):
         case "review":
             labels = [*order_answers(panel, call.seat, call.slot_index)]
-            return schemas.review_schema(labels, with_answer=panel.is_written_in_reviews)
+            return schemas.review_schema(labels, with_answer=call.slot_index == 1)
         case "exchange":
             return schemas.exchange_schema([*order_reviews(panel, call.seat)])
         case "report":

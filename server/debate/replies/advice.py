@@ -102,7 +102,7 @@ def read_review(panel: Panel, seats: Mapping[str, str], text: str, *, takes_pros
         "follows": find_labels(fields["follows"], seats),
         "against": show(read_text(fields.get("against"))),
         "unfound": unfound + quotes.count(""),
-        "text": show(drop_citations(tidy(panel, written), seats)) if panel.is_written_in_reviews else "",
+        "text": show(drop_citations(tidy(panel, written), seats)),
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from server.debate.answer.debates import build_panel, count_exchanges, count_readings, list_reviewers
+from server.debate.answer.debates import count_exchanges, count_readings, list_reviewers
 from server.debate.ballots.waves import (
     count_waves,
     joins_final_wave,
@@ -371,10 +371,9 @@ def call_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
 def count_advice(debate: Debate, exchanges: int, *, of_models: bool = False) -> int:
     """Number of answers of the answer format with so many exchanges, if none fails and the check finds nothing.
 
-    Where reviewers write the answer, a writer comes only after an exchange.
+    Reviewers write the answer; a writer comes after an exchange.
     """
-    has_report = bool(exchanges) or not build_panel(debate).is_written_in_reviews
-    left_out = ("exchange",) if has_report else ("exchange", "report")
+    left_out = ("exchange",) if exchanges else ("exchange", "report")
     phases = [phase for phase in debate.setup.phases if phase.wants not in left_out]
     seats = [seat for phase in phases for seat in list_phase_answers(debate.setup, phase)]
     seats += [*list_reviewers(debate)] * exchanges

@@ -56,9 +56,8 @@ The answer format. What comes next depends on what was written (`answer.debates.
     review     an advisor answered
     exchange   reviewers hold different sides, the effort is not quick, fewer than `max_rounds` were held, and the
                limits pay for it and a call of the writer
-    report     no review has an answer that all are content with (`assured` asks for none), the effort is not quick, and
-               the limits pay for it
-    check      there is a report, and the limits pay for it; the writer then corrects a report that it finds wrong
+    report     no review has an answer that all are content with, the effort is not quick, and the limits pay for it
+    check      there is an answer, and the limits pay for it; the writer then corrects one that it finds wrong
 
 A budget that pauses leaves none of them out. A request to conclude skips what is left, and the verdict is made of what
 was written.

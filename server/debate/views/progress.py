@@ -6,7 +6,6 @@ from decimal import Decimal
 from itertools import zip_longest
 
 from server.debate.analysis.mirrors import describe_added_work
-from server.debate.answer.debates import build_panel
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import Estimate, estimate, estimate_levels
 from server.debate.facts.setup.phases import AdviceTask, Phase
@@ -97,8 +96,7 @@ def list_phases_ahead(debate: Debate) -> tuple[str, ...]:
     phases, here = debate.setup.phases, debate.phase
     if debate.ended or here is None:
         return ()
-    is_open = here.wants != "exchange" and build_panel(debate).is_written_in_reviews
-    unsure = ("exchange", "report") if is_open else ("exchange",)
+    unsure = ("exchange",) if here.wants == "exchange" else ("exchange", "report")
     names = [phase.name for phase in phases]
     after = phases[names.index(here.name) + 1 :] if here.name in names else ()
     return tuple(name_phase(phase, PHASE_OUTCOMES) for phase in after if phase.wants not in unsure)

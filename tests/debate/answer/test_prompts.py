@@ -29,7 +29,6 @@ pytestmark = pytest.mark.requirement("D19")
 
 ONE, TWO = "Advisor 1", "Advisor 2"
 PANEL = play_panel("AB", [("A", 83), ("B", 71)], [([], "", 64), ([], "", 62)])
-ASSURED = replace(PANEL, level="assured")
 QUICK = play_panel("AB", [("A", 83), ("B", 71)], level="quick")
 
 
@@ -42,7 +41,8 @@ def test_reviewers_read_all_answers_as_strangers_each_in_an_order_of_its_own() -
     assert "[K7]\n> Advice A\n[Q31]\n> Advice B" in first
     assert '"groups": [["K7"], ["Q31"]]' in first
     assert "[K7]\n> Advice B\n[Q31]\n> Advice A" in write_review_task(PANEL, TWO, 1, same)
-    assert write_review_task(PANEL, ONE, 2, same) == write_review_task(PANEL, TWO, 1, same)
+    turned, other = (write_review_task(PANEL, *which, same) for which in ((ONE, 2), (TWO, 1)))
+    assert turned.partition("# Task")[0] == other.partition("# Task")[0]
     assert "Advisor 1" not in first
     assert "90" not in first  # how sure their authors are
 
@@ -74,11 +74,11 @@ def test_reviewers_of_the_same_answers_look_hardest_at_different_things_and_one_
     [
         (ANSWER_TASK, answer_schema()),
         (write_review_task(PANEL, ONE, 1, same), review_schema(["K7", "Q31"], with_answer=True)),
-        (write_review_task(ASSURED, TWO, 1, same), review_schema(["K7", "Q31"])),
+        (write_review_task(PANEL, ONE, 2, same), review_schema(["K7", "Q31"])),
         (write_exchange_task(PANEL, ONE, same), exchange_schema(["T5"])),
         (write_check_task("Keep it."), check_schema()),
     ],
-    ids=["answer", "review", "review with a writer", "exchange", "check"],
+    ids=["answer", "review", "second reading", "exchange", "check"],
 )
 def test_a_task_asks_for_the_fields_of_its_schema_in_their_order(task: str, schema: dict[str, Any]) -> None:
     asked = re.findall(r'^\{?"(\w+)":', task, re.MULTILINE)

@@ -1,7 +1,6 @@
 """What replies mean in the answer format: whatever can be understood, and nothing that nobody wrote."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ def review(**fields: Any) -> dict[str, Any]:
     return read_review(PANEL, SEATS, f"First a note.\n{json.dumps(given)}", takes_prose=False)
 
 
-def test_who_reviews_writes_an_answer_unless_a_writer_comes_after_in_any_case() -> None:
+def test_who_reviews_writes_an_answer_without_the_labels_that_it_read() -> None:
     given = {
         "recommendation": "Keep it.",
         "follows": ["Q31"],
@@ -38,8 +37,6 @@ def test_who_reviews_writes_an_answer_unless_a_writer_comes_after_in_any_case() 
     }
     assert review(**given)["text"] == "Keep it.\n\nAs [A1] says, it is idle."
     assert read_review(PANEL, SEATS, "Keep it.", takes_prose=True)["text"] == ""
-    assured = replace(PANEL, level="assured")
-    assert read_review(assured, SEATS, json.dumps(given), takes_prose=False)["text"] == ""
 
 
 def test_an_answer_without_json_is_an_answer() -> None:

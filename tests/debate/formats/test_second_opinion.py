@@ -196,6 +196,21 @@ def test_a_writer_is_asked_where_no_answer_of_the_reviewers_will_do(
     assert list_phases(begin_advice(**script).play()) == phases
 
 
+@pytest.mark.parametrize("report", ["Advice A.\n\nIt is two machines.", ""], ids=["corrected", "no writer"])
+def test_in_assured_the_answer_of_a_reviewer_is_checked_and_a_writer_corrects_it(report: str) -> None:
+    fault = {"words": "It is one machine", "right": "It is two machines", "matters": True}
+    script: dict[str, Any] = {"check": {"faults": [fault], "agrees": False}, "report": report}
+    played = begin_advice(open_advice(effort="assured"), answers=(WRITTEN[0],) * 2, replies=script)
+    played.play()
+    assert list_phases(played) == ["answer", "review", "check"]
+    assert "# The first version\n> Advice A.\n> \n> It is one machine." in played.prompts("writer")[0]
+    answer = build_verdict(played.debate).answer
+    told = report.partition("\n\n")[2] or "It is one machine."
+    corrections = [] if report else ["“It is one machine”: It is two machines"]
+    assert (answer.because, [one.text for one in answer.corrected]) == (told, corrections)
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
 def test_where_several_are_divided_and_the_writer_fails_no_side_writes_the_answer() -> None:
     script: dict[str, Any] = {
         "answers": WRITTEN,
@@ -589,7 +604,7 @@ def test_advisors_follow_instructions_and_look_things_up_before_they_answer() ->
         ({}, "Estimate: 4 to 8 calls, 6 to 100 s"),
         ({"max_rounds": 0}, "Estimate: 4 to 6 calls, 6 to 80 s"),
         ({"effort": "quick"}, "Estimate: 3 calls, 6 to 40 s"),
-        ({"effort": "assured"}, "Estimate: 8 to 14 calls, 12 s to 3 min"),
+        ({"effort": "assured"}, "Estimate: 7 to 14 calls, 9 s to 3 min"),
         ({"options": {"output_schema": {"type": "object"}}}, "Estimate: 5 to 9 calls"),
         ({"models": ("caller", "alpha/a")}, "Estimate: 2 to 5 calls, 2 turns of the caller"),
     ],
@@ -622,7 +637,7 @@ def test_other_efforts_are_estimated_with_their_own_rounds_of_talk() -> None:
         return estimate_line(Debate(open_advice(MODELS[:2], **fields))).partition("Other efforts: ")[2]
 
     assert "quick 3 calls" in others()
-    assert "assured 8 to 14 calls" in others()
+    assert "assured 7 to 14 calls" in others()
     assert "standard 4 to 8 calls" in others(effort="assured")
     assert "standard 4 to 6 calls" in others(effort="assured", max_rounds=0)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from server.debate.answer.debates import build_panel, count_readings, list_reviewers
+from server.debate.answer.debates import count_readings, list_reviewers
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.advisors import EXCHANGES, add_answering, choose_advisors
 from server.debate.commands.setup.ballots import asks_for_ballots
@@ -169,10 +169,8 @@ def describe_advice_effort(setup: Opened) -> list[str]:
     tasks = {phase.wants for phase in setup.phases}
     parts = {
         "an exchange": bool(setup.max_rounds) and "exchange" in tasks,
-        "a report": "report" in tasks and build_panel(debate).is_written_in_reviews,
+        "a report": "report" in tasks,
     }
     if unsure := [part for part, holds in parts.items() if holds]:
         choices.append(f"{' and '.join(unsure)} where they differ")
-    return choices + [
-        f"a {task}" for task in ("report", "check") if task in tasks and f"a {task}" not in unsure
-    ]
+    return [*choices, *(["a check"] if "check" in tasks else [])]

@@ -134,7 +134,9 @@ def estimate_advice(debate: Debate) -> Estimate:
         material_tokens = number * prompt_tokens + count_section_tokens(setup, prompt_tokens)
         writers = sum(count_model_seats(debate, wave.seats) for wave in plan if not wave.reads_documents)
         material_tokens -= writers * shared_tokens
-        written = number + (count_reviews(debate) if build_panel(debate).is_written_in_reviews else 0)
+        written = number + count_model_seats(
+            debate, list_reviewers(debate)
+        )  # who each write an answer as well
         tokens.append((material_tokens + quoted_answers * answer, written * answer))
     (low_read, low_written), (high_read, high_written) = tokens
     fastest, slowest = ANSWER_SECONDS
@@ -150,10 +152,6 @@ def estimate_advice(debate: Debate) -> Estimate:
         ),
         most_calls=calls[1],
     )
-
-
-def count_reviews(debate: Debate) -> int:
-    return count_model_seats(debate, list_reviewers(debate)) * count_readings(debate)
 
 
 def count_section_tokens(setup: Opened, usual: int) -> int:
@@ -234,8 +232,7 @@ def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]
     answers, reviewers = len(setup.debaters), list_reviewers(debate)
     reviews = reviewers * count_readings(debate)
     report = Wave((WRITER,), answers + len(reviews), reads_documents=False)
-    panel = build_panel(debate)  # a fork has answers and reviews of its own
-    reports = [report] if (needs_writer(panel) if panel.readers else not panel.is_written_in_reviews) else []
+    reports = [report] if needs_writer(build_panel(debate)) else []  # of a fork, which has its reviews
     rewrites = [report] if is_longest else []
     waves: dict[AdviceTask, list[Wave]] = {
         "advice": [Wave(debate.names, 0)],
