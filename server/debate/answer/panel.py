@@ -52,6 +52,11 @@ class Panel:
         return self.level == "quick"
 
     @property
+    def is_reviewed_once(self) -> bool:
+        """Whether there is one review, whose author looks at everything and can take no side alone."""
+        return len(self.reviewers) * self.readings == 1
+
+    @property
     def voters(self) -> tuple[str, ...]:
         return self.reviewers if self.has_judges else self.advisors
 

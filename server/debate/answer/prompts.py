@@ -108,10 +108,13 @@ _FINAL_TASK = f"""
 Then, in answer, write the final answer for the person who asked, as plain text of at most {MOST_WORDS} words: the \
 best answer, revised.
 - Keep what is right in it, with its figures, thresholds, conditions and steps. Mend what you call wrong. Add what you \
-call missing. Where the answers advise differently, take no side: say what decides, and what to do in each case.
+call missing. Where the answers advise differently, {{apart}}.
 {_STYLE}
 
 """
+
+_ONE_OF_SEVERAL = "give your advice, and say when the other would be right"
+_ALONE = "take no side: say what decides, and what to do in each case"
 
 _FINAL_KEY = ',\n"answer": "the final answer; line breaks as \\n"'
 
@@ -241,7 +244,9 @@ def write_review_task(panel: Panel, seat: str, reading: int, show: Show) -> str:
         first=next(iter(seats)),
         groups=json.dumps([[label] for label in seats]),
         probability=_PROBABILITY,
-        final_task=_FINAL_TASK if reading == 1 else " ",
+        final_task=_FINAL_TASK.format(apart=_ALONE if panel.is_reviewed_once else _ONE_OF_SEVERAL)
+        if reading == 1
+        else " ",
         final_key=_FINAL_KEY if reading == 1 else "",
     )
     return f"# Answers\n{_REVIEW_INTRO[len(seats)]}\n{texts}\n\n{task}"
@@ -249,7 +254,7 @@ def write_review_task(panel: Panel, seat: str, reading: int, show: Show) -> str:
 
 def choose_lookout(panel: Panel, seat: str, reading: int) -> str:
     """What a reviewer looks at hardest: the next one, and a second reading, at the other. One alone at both."""
-    if len(panel.reviewers) * panel.readings == 1:
+    if panel.is_reviewed_once:
         return "\n- ".join(_LOOKOUTS)
     return _LOOKOUTS[(panel.reviewers.index(seat) + reading - 1) % len(_LOOKOUTS)]
 

@@ -384,7 +384,7 @@ def find_reviewer_text(panel: Panel, count: Count) -> str:
 
     "" where none will do: several who are divided have each read the answers from one side.
     """
-    if find_case(panel, count) == "divided" and len(panel.readers) > 1:
+    if find_case(panel, count) == "divided" and not panel.is_reviewed_once:
         return ""
     reviews = [review for seat in panel.readers for review in panel.reviewed[seat]]
     usable = [

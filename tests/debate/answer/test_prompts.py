@@ -69,6 +69,12 @@ def test_reviewers_of_the_same_answers_look_hardest_at_different_things_and_one_
     assert find_lookouts(QUICK, TWO) == first | second
 
 
+def test_who_reviews_alone_takes_no_side_where_answers_differ_and_others_say_what_they_advise() -> None:
+    several, alone = (write_review_task(panel, TWO, 1, same) for panel in (PANEL, QUICK))
+    assert "advise differently, give your advice, and say when the other would be right." in several
+    assert "advise differently, take no side: say what decides" in alone
+
+
 @pytest.mark.parametrize(
     ("task", "schema"),
     [
