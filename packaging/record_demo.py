@@ -1,7 +1,7 @@
 """Holds the debate that `counterpoint demo` replays, and stores its record: `python packaging/record_demo.py`.
 
-The product runs the debate as any other, in real time. Its answers, reviews and report were written beforehand, and
-stand in `demo.yaml`; two models give them as fast as they are read. Run it when records have another shape.
+The product runs the debate as any other, in real time. Its answers and reviews were written beforehand, and stand
+in `demo.yaml`; two models give them as fast as they are read. Run it when records have another shape.
 """
 
 import asyncio
@@ -48,8 +48,6 @@ class Written:
 
     def find_text(self, request: Request) -> str:
         summary = request.prompt.summary
-        if summary.task == "report":
-            return str(PLAY["report"])
         if summary.task == "advice":
             return json.dumps(PLAY["answers"][request.seat])
         labels = dict(
