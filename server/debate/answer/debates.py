@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from server.debate.answer.count import Count, count_panel
+from server.debate.answer.count import Count, count_panel, find_case
 from server.debate.answer.panel import Panel
 from server.debate.answer.report import find_report_problem, find_reviewer_text, list_losses, show_report
 from server.debate.answer.sides import find_sides
@@ -17,6 +17,7 @@ from server.debate.facts.advice import (
     Reported,
     Reviewed,
 )
+from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask, Phase
 from server.debate.facts.setup.seats import CHECKER, EMBEDDED, WRITER
 from server.debate.state.debate import Debate, judge_seats
@@ -187,7 +188,10 @@ def list_next_phases(debate: Debate) -> list[Phase]:
         and not panel.is_quick
         and find_sides(panel).differ
         and count_exchanges(debate) < debate.max_rounds,
-        "report": here.wants in ("review", "exchange") and needs_writer(panel),
+        "report": here.wants in ("review", "exchange")
+        and bool(panel.readers)
+        and not panel.is_quick
+        and (needs_writer(panel) or has_unread_notes(debate, panel)),
         "check": here.wants in ("review", "exchange", "report")
         and not panel.is_quick
         and bool(show_report(panel, count_panel(panel))),
@@ -196,10 +200,19 @@ def list_next_phases(debate: Debate) -> list[Phase]:
 
 
 def needs_writer(panel: Panel) -> bool:
-    """Whether the reviews leave no answer that all are content with: after an exchange, a division or a failure."""
+    """Whether the reviews leave no answer that all are content with: they differ, or no text will do."""
     if panel.is_quick or not panel.readers:
         return False
-    return bool(panel.exchanged) or not find_reviewer_text(panel, count_panel(panel))
+    count = count_panel(panel)
+    is_agreed = find_case(panel, count) == "agreed" and not panel.exchanged
+    return not is_agreed or not find_reviewer_text(panel, count)
+
+
+def has_unread_notes(debate: Debate, panel: Panel) -> bool:
+    """Whether somebody gave a note or an instruction that who reviewed had not read."""
+    seen = min(review.seen for seat in panel.readers for review in panel.reviewed[seat])
+    is_new = any(version > seen for version in debate.note_versions)
+    return is_new or any(one.round >= debate.round for one in debate.find_interventions(InstructionGiven))
 
 
 def find_advice_problem(debate: Debate, event: AdviceEvent) -> str:

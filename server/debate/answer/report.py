@@ -67,6 +67,10 @@ _NUMBER = re.compile(rf"\d+(?:{_SEPARATORS}\d+)*")
 _GROUPED = re.compile(rf"[1-9]\d{{0,2}}(?:{_SEPARATORS}\d{{3}})+")
 
 
+_PERCENT_SIGNS = "%\uff05\u066a"
+_SHARE = re.compile(rf"(\d+(?:[.,]\d+)?)\s*[{_PERCENT_SIGNS}]")
+
+
 def choose_draft(panel: Panel, count: Count) -> tuple[str, Opinion]:
     """(its id, the answer to be revised): of the side ahead the one that most reviewers call the best.
 
@@ -100,7 +104,8 @@ def find_report_problem(panel: Panel, count: Count, text: str) -> str:
     words, most = count_words(text), limit_words(draft)
     figures = sorted(find_figures(text) - list_known_figures(panel))
     followed = [seat for seat in panel.readers if seat in count.supporters] or panel.readers
-    advice = [draft.recommendation, *(panel.find_advice(seat).recommendation for seat in followed)]
+    advice = [panel.find_advice(seat).recommendation for seat in followed]
+    advice += [] if count.ahead.startswith(OWN) else [draft.recommendation]
     problems = {
         "it gives none of the advice that it is to give": measure_kept(text, "\n".join(advice)) < LEAST_SHARE,
         f"figures that nobody stated: {', '.join(figures)}": bool(figures),
@@ -388,17 +393,33 @@ def find_reviewer_text(panel: Panel, count: Count) -> str:
         return ""
     reviews = [review for seat in panel.readers for review in panel.reviewed[seat]]
     usable = [
-        review
+        review.text
         for review in reviews
         if review.text and (not count.ahead or review.seat in count.supporters)
-        if not find_report_problem(panel, count, review.text)
+        if not find_text_problem(panel, count, review)
     ]
 
-    def measure_found(own: Reviewed) -> float:
-        others = [text for review in reviews if review is not own for text in list_findings(review)]
-        return sum(measure_kept(own.text, text) for text in others)
+    def measure_found(text: str) -> float:
+        return sum(measure_kept(text, found) for review in reviews for found in list_findings(review))
 
-    return max(usable, key=measure_found).text if usable else ""
+    return max(usable, key=measure_found, default="")
+
+
+def find_text_problem(panel: Panel, count: Count, review: Reviewed) -> str:
+    """Why the answer that a reviewer wrote will not do; "" where it will.
+
+    Nobody told it what others find wrong, or which value they agree on.
+    """
+    errors = (error for seat in panel.readers for one in panel.reviewed[seat] for error in one.errors)
+    value = drop_range(find_value(panel, count)) if count.ahead else ""
+    problems = {
+        "it has words that a review calls wrong": any(
+            error.matters and error.words and fold(error.words) in fold(review.text) for error in errors
+        ),
+        "it has another value": bool(value) and review.value != value and not has_value(review.text, value),
+    }
+    own = "; ".join(problem for problem, holds in problems.items() if holds)
+    return own or find_report_problem(panel, count, review.text)
 
 
 def list_findings(review: Reviewed) -> list[str]:
@@ -442,6 +463,30 @@ def build_final_answer(panel: Panel, count: Count, text: str) -> FinalAnswer:
     )
     told: FinalAnswer = change_texts(report, partial(tell_mentions, panel))
     return told
+
+
+def has_value(text: str, value: str) -> bool:
+    """Whether a text says a whole value already, in whatever case; "4" is not said by "14", nor by "4.5".
+
+    Of a percentage its number is enough, if it is a percentage in the text too.
+    """
+    parts = [fold(part).casefold().strip(" :;,.") for part in value.split(" / ")]
+    return all(re.search(build_value_pattern(part), fold(text).casefold()) for part in parts if part)
+
+
+def build_value_pattern(part: str) -> str:
+    share = _SHARE.match(part)
+    wanted = (
+        rf"{re.escape(share[1])}\s*(?:[{_PERCENT_SIGNS}]|per\s?cent\b)"
+        if share
+        else rf"{re.escape(part)}(?!\w)"
+    )
+    return rf"(?<!\w)(?<!\d[.,]){wanted}(?![.,]?\d)"
+
+
+def drop_range(value: str) -> str:
+    """A mean without its range: "45 % (40 to 50)"."""
+    return value.partition(" (")[0] if read_share(value.partition(" (")[0]) is not None else value
 
 
 def find_value(panel: Panel, count: Count) -> str:

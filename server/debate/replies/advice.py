@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
-from server.debate.answer.mentions import drop_citations, drop_ids, store_mentions
+from server.debate.answer.mentions import drop_citations, drop_ids, store_mentions, tell_mentions
 from server.debate.answer.panel import Panel, name_answer
 from server.debate.answer.prompts import list_read_names, order_reviews
 from server.debate.answer.report import LEAST_SHARE, measure_kept
@@ -91,7 +91,8 @@ def read_review(panel: Panel, seats: Mapping[str, str], text: str, *, takes_pros
                 Correction(answers=answers, words=words, right=right, matters=read_flag(row.get("matters")))
             )
     quotes = [find_words(words, answer_texts) for words in list_texts(fields.get("keep"))]
-    written = read_text(fields.get("answer"))
+    own = [read_text(fields.get(key)) for key in ("recommendation", "value")]
+    written = read_written(read_text(fields.get("answer")), [*answer_texts, *own])
     return read_advice(fields, ADVICE_KEYS, show) | {
         "errors": tuple(errors),
         "missing": tuple(map(show, list_texts(fields.get("missing")))),
@@ -102,7 +103,7 @@ def read_review(panel: Panel, seats: Mapping[str, str], text: str, *, takes_pros
         "follows": find_labels(fields["follows"], seats),
         "against": show(read_text(fields.get("against"))),
         "unfound": unfound + quotes.count(""),
-        "text": show(drop_citations(tidy(panel, written), seats)),
+        "text": tell_mentions(panel, store_mentions(drop_citations(written, seats), names)),
     }
 
 
@@ -143,13 +144,21 @@ def read_report(panel: Panel, text: str) -> dict[str, Any]:
     """
     if begins_with_object(text) or has_advice_object(text):
         raise ValueError("plain text was asked for, not JSON")
-    return {"text": drop_ids(panel, tidy(panel, text))[:MAX_FIELD_LENGTH]}
+    advised = [*panel.answers.values(), *(panel.find_advice(seat) for seat in panel.readers)]
+    return {"text": drop_ids(panel, tidy(text, [one.recommendation for one in advised]))[:MAX_FIELD_LENGTH]}
 
 
-def tidy(panel: Panel, text: str) -> str:
+def read_written(text: str, advised: Iterable[str]) -> str:
+    """The answer in a review, as people read it; "" for JSON, and for what is too long to be whole."""
+    if "\n" not in text:
+        text = text.replace("\\n", "\n")
+    return "" if begins_with_object(text) or len(text) >= MAX_FIELD_LENGTH else tidy(text, advised)
+
+
+def tidy(text: str, advised: Iterable[str]) -> str:
     """A text that people read, without a fence and a title, its paragraphs apart."""
     plain = _FENCED.sub(r"\1", text.strip())
-    return drop_title(panel, _BLANK_LINE.sub("\n\n", _HEADING.sub("", plain)))
+    return drop_title(_BLANK_LINE.sub("\n\n", _HEADING.sub("", plain)), advised)
 
 
 def has_advice_object(text: str) -> bool:
@@ -159,15 +168,14 @@ def has_advice_object(text: str) -> bool:
         return False
 
 
-def drop_title(panel: Panel, text: str) -> str:
+def drop_title(text: str, advised: Iterable[str]) -> str:
     """A report without a first paragraph such as "Verdict" or "Here is the answer:".
 
     It is short, and ends with a colon, or is no sentence and has hardly a word of what is advised: "Keep it" stays.
     """
     first, _, rest = text.partition("\n\n")
-    advised = [*panel.answers.values(), *(panel.find_advice(seat) for seat in panel.readers)]
     end = first.rstrip(" *_")[-1:]
-    share = measure_kept("\n".join(one.recommendation for one in advised), first)
+    share = measure_kept("\n".join(advised), first)
     is_title = end in _COLONS or (end not in _ENDS and share < LEAST_SHARE)
     return rest if rest and is_title and len(first.split()) <= MOST_TITLE_WORDS else text
 

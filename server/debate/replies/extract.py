@@ -122,7 +122,7 @@ def find_json(text: str, keys: Sequence[str] = ()) -> Any:
     """
     for candidate in (text, *(() if keys else reversed(_CODE_FENCE.findall(text)))):
         try:
-            value = json.loads(candidate)
+            value = json.loads(candidate, strict=False)
         except ValueError:
             continue
         if not keys or has_key(value, keys):
@@ -173,7 +173,7 @@ def has_key(value: Any, keys: Sequence[str]) -> bool:
 
 def decode_object(text: str, start: int, *, is_loose: bool) -> tuple[dict[str, Any] | None, int]:
     """(the object that begins there, its end); (None, 0) for none. `is_loose`: comments are allowed."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(strict=False)
     try:
         return decoder.raw_decode(text, start)
     except ValueError:
@@ -213,7 +213,7 @@ def read_complete_fields(text: str, start: int) -> dict[str, Any] | None:
     except ValueError:
         return None  # it is malformed, and not only broken off
     fields: dict[str, Any] = {}
-    decoder, at, end = json.JSONDecoder(), start + 1, len(text.rstrip())
+    decoder, at, end = json.JSONDecoder(strict=False), start + 1, len(text.rstrip())
     while key := _KEY.match(text, at):
         try:
             value, at = decoder.raw_decode(text, key.end())

@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import chain
 from typing import Any
 
+from server.debate.answer.debates import list_next_phases
 from server.debate.commands.setup.debaters import describe_framing_problem, describe_same_stance
 from server.debate.commands.setup.estimate import plan_waves
 from server.debate.commands.setup.formats import FORMATS
@@ -83,6 +84,7 @@ def list_verdict_warnings(debate: Debate) -> list[str]:
     warnings += list_judging_warnings(debate, set(models) - WRITTEN)
     warnings += list_caller_warnings(debate)
     warnings += list_failure_warnings(debate)
+    warnings += list_unpaid_phases(debate)
     warnings += fallback_lines(debate)
     if lost_choices := len(debate.handoff_failures):
         choices = format_count(lost_choices, "choice")
@@ -239,6 +241,12 @@ def fallback_lines(debate: Debate) -> list[str]:
                 f"{', '.join(fallback_models)} answered for {seat} ({seat_model}) from round {failover_round} on."
             )
     return lines
+
+
+def list_unpaid_phases(debate: Debate) -> list[str]:
+    """What a second opinion still wanted when it ended, for which its limits did not pay."""
+    left = [phase.name for phase in list_next_phases(debate)] if debate.ended else []
+    return [f"The limits did not pay for this: {', '.join(left)}."] if left else []
 
 
 def list_failure_warnings(debate: Debate) -> list[str]:

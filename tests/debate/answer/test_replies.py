@@ -35,8 +35,31 @@ def test_who_reviews_writes_an_answer_without_the_labels_that_it_read() -> None:
         "follows": ["Q31"],
         "answer": "# Verdict\n\nKeep it (K7).\n \nAs Q31 says, it is idle.",
     }
-    assert review(**given)["text"] == "Keep it.\n\nAs [A1] says, it is idle."
+    assert review(**given)["text"] == "Keep it.\n\nAs the first answer says, it is idle."
     assert read_review(PANEL, SEATS, "Keep it.", takes_prose=True)["text"] == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("No\n\nIt is idle.", "No\n\nIt is idle."),
+        ("35 %\n\nIt is idle.", "35 %\n\nIt is idle."),
+        ("Here is the answer:\n\nNo.", "No."),
+        ("No.\\n\\nIt is idle.", "No.\n\nIt is idle."),
+        ('{"answer": "No."}', ""),
+        ("No" * 3_001, ""),
+        ({"text": "No."}, ""),
+    ],
+    ids=["short", "a value", "title", "escaped twice", "JSON", "cut", "object"],
+)
+def test_the_answer_of_a_reviewer_is_what_people_can_read(written: Any, kept: str) -> None:
+    assert review(recommendation="No, keep it.", value="35 %", answer=written)["text"] == kept
+
+
+def test_line_breaks_inside_a_text_of_json_lose_no_review() -> None:
+    given = '{"recommendation": "Keep it.", "follows": ["Q31"], "answer": "Keep it.\n\nIt is idle."}'
+    read = read_review(PANEL, SEATS, given, takes_prose=False)
+    assert read["text"] == "Keep it.\n\nIt is idle."
 
 
 def test_an_answer_without_json_is_an_answer() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.answer.count import count_panel
-from server.debate.answer.lines import Line, build_lines, format_lines, has_value, list_lines
+from server.debate.answer.lines import Line, build_lines, format_lines, list_lines
 from server.debate.answer.panel import Panel
 from server.debate.answer.report import (
     choose_draft,
@@ -17,7 +17,9 @@ from server.debate.answer.report import (
     find_lost,
     find_report,
     find_report_problem,
+    find_reviewer_text,
     find_value,
+    has_value,
     limit_words,
 )
 from server.debate.facts.advice import (
@@ -114,6 +116,55 @@ def test_in_quick_the_answer_is_what_the_only_reviewer_wrote_with_figures_that_i
         ("Leaning", "Take advice A."),
         ("", "Why\nIt costs 1,744."),
     ]
+
+
+def choose_text(*reviews: dict[str, Any], blind: str = "AA") -> str:
+    panel = play_panel(blind, [("A", 90)] * 2)
+    reviewed = {
+        seat: (panel.reviewed[seat][0].model_copy(update=fields),)
+        for seat, fields in zip(ALIKE, reviews, strict=True)
+    }
+    changed = replace(panel, reviewed=reviewed)
+    return find_reviewer_text(changed, count_panel(changed))
+
+
+def test_the_answer_that_has_most_of_what_all_reviewers_found_stands() -> None:
+    found = ("It leaks at night", "Nobody is on call", "The lease ends in May")
+    whole = f"Take advice A. {'. '.join(found)}."
+    little = "Take advice A. The price may rise."
+    assert (
+        choose_text({"text": whole, "missing": found}, {"text": little, "missing": ("The price may rise",)})
+        == whole
+    )
+    assert choose_text({"text": "Take advice A."}, {"text": whole, "missing": found}) == whole
+
+
+WRONG = {"errors": (build_error(ONE, words="on Monday", right="Never on Mondays."),)}
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("Take advice A on Monday.", WRONG),
+        ("Take advice A at 9 servers.", {"value": "12 servers"}),
+        ("Take advice A: 50 %.", {"value": "40 %"}),
+        ("Take it on Sundays.", {}),
+    ],
+    ids=["called wrong", "another value", "another share", "no advice of its side"],
+)
+def test_an_answer_that_others_call_wrong_or_with_another_value_will_not_do(
+    text: str, fields: dict[str, Any]
+) -> None:
+    assert choose_text({"text": text}, {"text": "", **fields}) == ""
+
+
+def test_where_a_reviewer_advises_something_of_its_own_the_draft_is_no_measure() -> None:
+    alone = play_panel("A", [("", 90)], level="quick")
+    review = alone.reviewed[ONE][0].model_copy(
+        update={"recommendation": "Rent nothing at all.", "text": "Advice A."}
+    )
+    panel = replace(alone, reviewed={ONE: (review,)})
+    assert find_reviewer_text(panel, count_panel(panel)) == ""
 
 
 @pytest.mark.parametrize("text", ["", "I would rather not say."])

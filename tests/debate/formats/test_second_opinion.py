@@ -187,8 +187,9 @@ def test_who_agree_need_no_writer_and_the_answer_of_the_reviewer_with_most_of_wh
             {"answers": WRITTEN, "blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]},
             ["answer", "review", "exchange", "report"],
         ),
+        ({"answers": WRITTEN, "blind": "AB", "finals": [("A", 90)] * 2}, ["answer", "review"]),
     ],
-    ids=["no answer that will do", "one is enough", "they differ"],
+    ids=["no answer that will do", "one is enough", "they differ", "they agree after reading"],
 )
 def test_a_writer_is_asked_where_no_answer_of_the_reviewers_will_do(
     script: dict[str, Any], phases: list[str]
@@ -209,6 +210,24 @@ def test_in_assured_the_answer_of_a_reviewer_is_checked_and_a_writer_corrects_it
     corrections = [] if report else ["“It is one machine”: It is two machines"]
     assert (answer.because, [one.text for one in answer.corrected]) == (told, corrections)
     assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
+def test_a_majority_has_a_writer_who_says_when_the_others_would_be_right() -> None:
+    script = {"blind": "AAB", "finals": [("A", 90), ("A", 90), ("B", 90)], "answers": ("Advice A.",) * 3}
+    played = begin_advice(open_advice(MODELS, max_rounds=0), **script)
+    assert list_phases(played.play()) == ["answer", "review", "report"]
+
+
+@pytest.mark.parametrize("action", ["inject", "instruct"])
+def test_a_note_that_no_reviewer_has_read_is_read_by_a_writer(action: str) -> None:
+    played = begin_advice(open_advice(options={"pause_when": ["verdict"]}), answers=WRITTEN)
+    played.play()
+    assert played.debate.paused
+    played.intervene(action, text="We have sold Postgres.")
+    played.intervene("resume")
+    played.play()
+    assert list_phases(played) == ["answer", "review", "report"]
+    assert "We have sold Postgres." in played.prompts("writer")[0]
 
 
 def test_where_several_are_divided_and_the_writer_fails_no_side_writes_the_answer() -> None:
@@ -736,12 +755,15 @@ def test_breakpoints_hold_it_before_an_exchange_and_before_the_report() -> None:
         (7, ["answer", "review", "exchange", "report"]),
         (6, ["answer", "review", "report"]),
         (5, ["answer", "review", "report"]),
+        (4, ["answer", "review"]),
     ],
 )
 def test_a_short_budget_drops_the_exchange_first(calls: int, phases: list[str]) -> None:
     script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
     played = play_advice(open_advice(options={"limits": {"max_calls": calls}}), **script)
     assert list_phases(played) == phases
+    told = "The limits did not pay for this: exchange, report."
+    assert (told in build_verdict(played.debate).cautions) == (calls == 4)
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
