@@ -1,5 +1,6 @@
 """The lines that people read: of every format, and wherever a result is shown, from one object."""
 
+import re
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -14,7 +15,6 @@ from server.debate.answer.report import (
     find_report,
     find_value,
     format_correction,
-    has_value,
     list_mine_errors,
 )
 from server.debate.answer.sides import read_share
@@ -24,6 +24,9 @@ from server.debate.facts.quoting import quote, quote_inline
 from server.debate.facts.text import clean
 
 UNMEASURED = "Not measured on your questions yet."
+
+_PERCENT_SIGNS = "%\uff05\u066a"
+_SHARE = re.compile(rf"(\d+(?:[.,]\d+)?)\s*[{_PERCENT_SIGNS}]")
 
 WHOLE = 10**9
 """A limit of bytes that cuts nothing."""
@@ -124,6 +127,25 @@ def list_lead(answer: AnswerLines) -> list[str]:
 def quotes(text: str, error: Correction) -> bool:
     """Whether a text has the words that an error is in."""
     return bool(error.words) and fold(error.words) in fold(text)
+
+
+def has_value(text: str, value: str) -> bool:
+    """Whether a text says a whole value already, in whatever case; "4" is not said by "14", nor by "4.5".
+
+    Of a percentage its number is enough, if it is a percentage in the text too.
+    """
+    parts = [fold(part).casefold().strip(" :;,.") for part in value.split(" / ")]
+    return all(re.search(build_value_pattern(part), fold(text).casefold()) for part in parts if part)
+
+
+def build_value_pattern(part: str) -> str:
+    share = _SHARE.match(part)
+    wanted = (
+        rf"{re.escape(share[1])}\s*(?:[{_PERCENT_SIGNS}]|per\s?cent\b)"
+        if share
+        else rf"{re.escape(part)}(?!\w)"
+    )
+    return rf"(?<!\w)(?<!\d[.,]){wanted}(?![.,]?\d)"
 
 
 def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:

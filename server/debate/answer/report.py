@@ -67,10 +67,6 @@ _NUMBER = re.compile(rf"\d+(?:{_SEPARATORS}\d+)*")
 _GROUPED = re.compile(rf"[1-9]\d{{0,2}}(?:{_SEPARATORS}\d{{3}})+")
 
 
-_PERCENT_SIGNS = "%\uff05\u066a"
-_SHARE = re.compile(rf"(\d+(?:[.,]\d+)?)\s*[{_PERCENT_SIGNS}]")
-
-
 def choose_draft(panel: Panel, count: Count) -> tuple[str, Opinion]:
     """(its id, the answer to be revised): of the side ahead the one that most reviewers call the best.
 
@@ -119,11 +115,11 @@ def find_report_problem(panel: Panel, count: Count, text: str) -> str:
 
 def find_figures(text: str) -> set[str]:
     """The figures of a text above the plain ones, however their digits are written or grouped."""
-    return {
-        plain
-        for number in _NUMBER.findall(text)
-        if value_of(plain := normalize_figure(number)) > PLAIN_NUMBERS
-    }
+    return {number for number in list_numbers(text) if value_of(number) > PLAIN_NUMBERS}
+
+
+def list_numbers(text: str) -> set[str]:
+    return {normalize_figure(number) for number in _NUMBER.findall(text)}
 
 
 def normalize_figure(number: str) -> str:
@@ -416,7 +412,8 @@ def find_text_problem(panel: Panel, count: Count, review: Reviewed) -> str:
         "it has words that a review calls wrong": any(
             error.matters and error.words and fold(error.words) in fold(review.text) for error in errors
         ),
-        "it has another value": bool(value) and review.value != value and not has_value(review.text, value),
+        "it has another value": review.value != value
+        and not list_numbers(value) <= list_numbers(review.text),
     }
     own = "; ".join(problem for problem, holds in problems.items() if holds)
     return own or find_report_problem(panel, count, review.text)
@@ -463,25 +460,6 @@ def build_final_answer(panel: Panel, count: Count, text: str) -> FinalAnswer:
     )
     told: FinalAnswer = change_texts(report, partial(tell_mentions, panel))
     return told
-
-
-def has_value(text: str, value: str) -> bool:
-    """Whether a text says a whole value already, in whatever case; "4" is not said by "14", nor by "4.5".
-
-    Of a percentage its number is enough, if it is a percentage in the text too.
-    """
-    parts = [fold(part).casefold().strip(" :;,.") for part in value.split(" / ")]
-    return all(re.search(build_value_pattern(part), fold(text).casefold()) for part in parts if part)
-
-
-def build_value_pattern(part: str) -> str:
-    share = _SHARE.match(part)
-    wanted = (
-        rf"{re.escape(share[1])}\s*(?:[{_PERCENT_SIGNS}]|per\s?cent\b)"
-        if share
-        else rf"{re.escape(part)}(?!\w)"
-    )
-    return rf"(?<!\w)(?<!\d[.,]){wanted}(?![.,]?\d)"
 
 
 def drop_range(value: str) -> str:

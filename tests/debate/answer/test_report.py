@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.answer.count import count_panel
-from server.debate.answer.lines import Line, build_lines, format_lines, list_lines
+from server.debate.answer.lines import Line, build_lines, format_lines, has_value, list_lines
 from server.debate.answer.panel import Panel
 from server.debate.answer.report import (
     choose_draft,
@@ -19,7 +19,6 @@ from server.debate.answer.report import (
     find_report_problem,
     find_reviewer_text,
     find_value,
-    has_value,
     limit_words,
 )
 from server.debate.facts.advice import (
