@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.requirement("M6"), pytest.mark.full]
 EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"counterpoint_client"}
 
 PRINTED: dict[str, list[str]] = {
-    "second_opinion": ["**Leaning**: ", "**How sure**: ", "**Cost**: 5 calls, "],
+    "second_opinion": ["**Leaning**: ", "**How sure**: ", "**Cost**: 4 calls, "],
     "step_by_step": [
         "argumentation: 3 turns",
         "### Note to everybody\n\n> Assume a team of two people.",
@@ -48,10 +48,10 @@ PRINTED: dict[str, list[str]] = {
     ],
     "effort": [
         "Estimate: 2 calls, 6 to 40 s, ",
-        "Other efforts: standard 5 to 8 calls, ",
+        "Other efforts: standard 4 to 8 calls, ",
         "Effort quick: 1 answer, 1 review. 2 calls, ",
-        "Effort standard: 2 answers, 2 reviews, an exchange where they differ, a report. 5 calls, ",
-        "Effort assured: 2 answers, 4 reviews, an exchange where they differ, a report, a check. 8 calls, ",
+        "Effort standard: 2 answers, 2 reviews, an exchange and a report where they differ. 4 calls, ",
+        "Effort assured: 2 answers, 4 reviews, an exchange and a report where they differ, a check. 7 calls, ",
     ],
     "mirror": [
         "Leaning (2 of 2 judges",

@@ -289,7 +289,7 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     assert checks["today"]["detail"] == "10 calls of 100 allowed, $0 (since midnight, UTC)"
     assert checks["keys"]["detail"] == "OPENAI_API_KEY (from the environment)"
     assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
-    assert checks["a debate"]["detail"].startswith("5 to 8 calls, ")
+    assert checks["a debate"]["detail"].startswith("4 to 8 calls, ")
     assert "secret" not in result.output
 
 
