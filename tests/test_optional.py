@@ -98,6 +98,7 @@ OF_PACKAGES = {
     "tests/engine/crashes/test_format_kills.py": {"server.upkeep"},
     "tests/engine/failures/test_advice_failures.py": {"server.upkeep"},
     "tests/engine/test_adoption.py": {"server.upkeep"},
+    "tests/engine/test_values.py": {"server.upkeep"},
     "tests/test_answer_benchmark.py": {"server.evaluation"},
     "tests/test_deployment.py": {"server.access", "server.http_server"},
     "tests/test_docs.py": {"server.hooks"},

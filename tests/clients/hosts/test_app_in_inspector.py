@@ -91,7 +91,7 @@ async def test_a_debate_is_opened_stepped_and_concluded_in_the_inspector(address
         app = await find_app(page)
         await app.locator("h1", has_text="Ship it on Friday?").wait_for()
         step = app.get_by_role("button", name="Step", exact=True)
-        for number in (1, 2):
+        for number in (1,):
             await step.click()
             await app.get_by_text(f"Round {number}", exact=True).first.wait_for()
         await app.get_by_role("button", name="Conclude", exact=True).click()
