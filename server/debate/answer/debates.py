@@ -130,7 +130,12 @@ def is_settled_early(debate: Debate, active: list[AdviceEvent]) -> bool:
 def list_advice_slots(debate: Debate, phase: Phase) -> tuple[tuple[AdviceSlot, ...], ...]:
     """Who is asked in a round of this format, one group after the other; () where what it needs was retracted."""
     panel = build_panel(debate)
-    if (phase.wants == "review" and not panel.answers) or (phase.wants == "report" and not panel.readers):
+    is_possible = {
+        "review": bool(panel.answers),
+        "report": bool(panel.readers),
+        "check": bool(show_report(panel, count_panel(panel))),
+    }
+    if not is_possible.get(phase.wants, True):
         return ()
     match wants := next(task for task in ADVICE_TASKS if task == phase.wants):
         case "advice":
@@ -188,10 +193,7 @@ def list_next_phases(debate: Debate) -> list[Phase]:
         and not panel.is_quick
         and find_sides(panel).differ
         and count_exchanges(debate) < debate.max_rounds,
-        "report": here.wants in ("review", "exchange")
-        and bool(panel.readers)
-        and not panel.is_quick
-        and (needs_writer(panel) or has_unread_notes(debate, panel)),
+        "report": here.wants in ("review", "exchange") and needs_writer(debate),
         "check": here.wants in ("review", "exchange", "report")
         and not panel.is_quick
         and bool(show_report(panel, count_panel(panel))),
@@ -199,13 +201,18 @@ def list_next_phases(debate: Debate) -> list[Phase]:
     return [phase for phase in debate.setup.phases if wanted.get(phase.wants)]
 
 
-def needs_writer(panel: Panel) -> bool:
-    """Whether the reviews leave no answer that all are content with: they differ, or no text will do."""
+@once
+def needs_writer(debate: Debate) -> bool:
+    """Whether the reviews leave no answer that all are content with.
+
+    They differ, or no text of theirs will do, or they had not read a note.
+    """
+    panel = build_panel(debate)
     if panel.is_quick or not panel.readers:
         return False
     count = count_panel(panel)
     is_agreed = find_case(panel, count) == "agreed" and not panel.exchanged
-    return not is_agreed or not find_reviewer_text(panel, count)
+    return not is_agreed or not find_reviewer_text(panel, count) or has_unread_notes(debate, panel)
 
 
 def has_unread_notes(debate: Debate, panel: Panel) -> bool:

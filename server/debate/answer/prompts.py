@@ -101,7 +101,7 @@ doing, each step with its figure, date or sign of success; then what would turn 
 - Write so that it can be read once and passed on: one thought a sentence, no figure whose origin is not told, lists \
 and short headings of your own where they help, such as "Why", "Today", "If it goes wrong".
 - A figure is the same wherever it stands.
-- Nothing that nobody wrote. No word about advisors, drafts or reviews."""
+- No word about advisors, drafts or reviews."""
 
 _FINAL_TASK = f"""
 
@@ -179,6 +179,7 @@ Write the final answer for the person who asked, as plain text: revise the draft
 - Keep what is right in the draft, with its figures, thresholds, conditions and steps, and what the reviews want kept. \
 Mend what they call wrong. Add what they call missing.
 {_STYLE}
+- Nothing that nobody wrote.
 
 At most {{words}} words."""
 

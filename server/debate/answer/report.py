@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, zip_longest
 
 from server.debate.answer.count import Count, find_case
@@ -57,6 +57,9 @@ MOST_KEPT, MOST_CORRECTED, MOST_MISSED = 6, 3, 4
 
 KEPT_SHARE = 0.5
 """Of the three-letter pieces of words to keep, that a report has where it kept them, in whatever order."""
+
+MOST_KNOWN = 100
+"""Texts whose pieces are kept: the same are compared at each step of a debate."""
 
 LEAST_SHARE = 0.25
 """Of the same, that a report has of what is advised: a refusal has less."""
@@ -113,13 +116,13 @@ def find_report_problem(panel: Panel, count: Count, text: str) -> str:
     return "; ".join(problem for problem, holds in problems.items() if holds)
 
 
-def find_figures(text: str) -> set[str]:
+def find_figures(text: str) -> frozenset[str]:
     """The figures of a text above the plain ones, however their digits are written or grouped."""
-    return {number for number in list_numbers(text) if value_of(number) > PLAIN_NUMBERS}
+    return frozenset(number for number in find_numbers(text) if value_of(number) > PLAIN_NUMBERS)
 
 
-def list_numbers(text: str) -> set[str]:
-    return {normalize_figure(number) for number in _NUMBER.findall(text)}
+def find_numbers(text: str) -> frozenset[str]:
+    return frozenset(normalize_figure(number) for number in _NUMBER.findall(text))
 
 
 def normalize_figure(number: str) -> str:
@@ -137,10 +140,10 @@ def value_of(figure: str) -> float:
         return PLAIN_NUMBERS + 1
 
 
-def list_known_figures(panel: Panel) -> set[str]:
+def list_known_figures(panel: Panel) -> frozenset[str]:
     """The figures in question, documents and all that the seats wrote."""
     faults = (f"{fault.words} {fault.right}" for fault in (panel.check.faults if panel.check else ()))
-    return find_figures("\n".join([*list_written(panel), *faults]))
+    return frozenset[str]().union(*map(find_figures, (*list_written(panel), *faults)))
 
 
 def find_lost(panel: Panel, count: Count, text: str) -> list[str]:
@@ -183,15 +186,17 @@ def has_kept(text: str, words: str) -> bool:
 
 def measure_kept(text: str, words: str) -> float:
     """The share of the three-letter pieces of these words that a text has."""
-    pieces = {*list_pieces(words)}
-    return len(pieces & {*list_pieces(text)}) / len(pieces) if pieces else 1.0
+    pieces = find_pieces(words)
+    return len(pieces & find_pieces(text)) / len(pieces) if pieces else 1.0
 
 
-def list_pieces(text: str) -> Iterator[str]:
+@lru_cache(maxsize=MOST_KNOWN)
+def find_pieces(text: str) -> frozenset[str]:
     """The three-letter pieces of a text: the same for a word in any form, in any language."""
     plain = "".join(one for one in fold(text).casefold() if one.isalnum() or one.isspace())
-    for word in plain.split():
-        yield from (word[start : start + 3] for start in range(max(len(word) - 2, 1)))
+    return frozenset(
+        word[start : start + 3] for word in plain.split() for start in range(max(len(word) - 2, 1))
+    )
 
 
 def compose(panel: Panel, count: Count) -> FinalAnswer:
@@ -413,7 +418,7 @@ def find_text_problem(panel: Panel, count: Count, review: Reviewed) -> str:
             error.matters and error.words and fold(error.words) in fold(review.text) for error in errors
         ),
         "it has another value": review.value != value
-        and not list_numbers(value) <= list_numbers(review.text),
+        and not find_numbers(value) <= find_numbers(review.text),
     }
     own = "; ".join(problem for problem, holds in problems.items() if holds)
     return own or find_report_problem(panel, count, review.text)

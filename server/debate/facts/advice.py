@@ -69,9 +69,7 @@ class Reviewed(Answer, Advice):
     follows: tuple[str, ...] = ()  # the answers whose advice this is
     against: str = ""
     unfound: Count = 0  # quotations of answers that no answer holds
-    text: str = (
-        ""  # the answer as people read it, as the reviewer would give it; its first paragraph stands alone
-    )
+    text: str = ""  # the answer as it would give it, for people; its first paragraph stands alone
 
 
 class Branch(Fact):

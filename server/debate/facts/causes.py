@@ -65,5 +65,11 @@ def format_end_cause(cause: EndCause | Literal[""], detail: str = "") -> str:
     return detail or (f"{cause}: {END_SENTENCES[cause]}" if cause else "")
 
 
+def tell_reason(reason: str) -> str:
+    """A reason as people read it: without the cause, which is for programs."""
+    sentence = reason.partition(": ")[2]
+    return sentence if sentence in END_SENTENCES.values() else reason
+
+
 PAUSED_ON_REQUEST = "paused on request"
 """The reason of a pause for which nobody gave one."""

@@ -162,9 +162,7 @@ class Balloted(Answer):
     would_check: str = ""  # the one fact that it would check
     new_point: str = ""  # after a round: what was said in it that had not been said before; "" for nothing
     open_point: str = ""  # after a round: what nobody answered yet and the outcome depends on; "" for nothing
-    unargued: tuple[
-        str, ...
-    ] = ()  # debaters who did not argue for their position, where nobody but voters says so
+    unargued: tuple[str, ...] = ()  # debaters who did not argue for their position, if voters alone decide
     informative: bool = True  # False: the model is too small for its beliefs to mean anything
 
     @property

@@ -5,7 +5,7 @@ from typing import assert_never
 from server.debate.answer.debates import build_panel, count_debate
 from server.debate.answer.mentions import describe_source, tell_mentions
 from server.debate.answer.panel import Panel, name_answer
-from server.debate.answer.report import choose_report
+from server.debate.answer.report import choose_report, find_reviewer_text
 from server.debate.answer.texts import show_answer, show_exchange, show_review
 from server.debate.documents.marks import mark_quotes
 from server.debate.facts.advice import AdviceEvent, Advised, Checked, Exchanged, Reported, Reviewed
@@ -19,6 +19,11 @@ def describe_advice(debate: Debate, event: AdviceEvent, *, is_short: bool = Fals
     suffix = "" if debate.is_active(event) else " (retracted)"
     text = tell_mentions(panel, show_advice(panel, event, is_short=is_short))
     title = f"{seat} {describe_act(panel, event)}{suffix}"
+    if isinstance(event, Reviewed) and event.text:
+        if debate.ended and is_written_by(debate, event):
+            title = f"{title}, and writes the answer"
+        elif not is_short:
+            text = f"{text}\n\nThe answer as it would give it:\n{event.text}"
     return title, mark_quotes(debate, text, event.seen, str)
 
 
@@ -34,7 +39,7 @@ def describe_act(panel: Panel, event: AdviceEvent) -> str:
         case Reported():
             return "reports"
         case Checked():
-            return "checks the report"
+            return "checks the answer"
         case _:
             assert_never(event)
 
@@ -53,6 +58,12 @@ def show_advice(panel: Panel, event: AdviceEvent, *, is_short: bool) -> str:
             return "\n".join(f'"{fault.words}": {fault.right}' for fault in event.faults) or "No fault."
         case _:
             assert_never(event)
+
+
+def is_written_by(debate: Debate, review: Reviewed) -> bool:
+    """Whether the answer is what this reviewer wrote."""
+    panel, count = build_panel(debate), count_debate(debate)
+    return choose_report(panel, count) is None and find_reviewer_text(panel, count) == review.text
 
 
 def is_answer_of(debate: Debate, event: AdviceEvent) -> bool:

@@ -12,6 +12,7 @@ from server.debate.answer.debates import build_panel, count_debate
 from server.debate.answer.lines import AnswerLines, build_lines, list_lead
 from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import Panel
+from server.debate.answer.report import show_report
 from server.debate.answer.sides import OWN
 from server.debate.ballots.report import Beliefs
 from server.debate.documents.marks import mark_quotes
@@ -75,11 +76,12 @@ def show_marks(debate: Debate, lines: AnswerLines) -> AnswerLines:
 
 
 def find_report_failure(debate: Debate) -> str:
-    """Why no report was accepted, or no answer came; "" if nothing failed."""
+    """Why nobody wrote an answer that could be taken, or no answer came; "" if somebody did."""
     panel = build_panel(debate)
     seats = {WRITER} if panel.answers else {*debate.names}
     details = [failure.detail for failure in debate.failures if failure.seat in seats]
-    return details[-1] if details and not (panel.reports and panel.answers) else ""
+    is_written = bool(panel.answers and show_report(panel, count_debate(debate)))
+    return details[-1] if details and not is_written else ""
 
 
 def list_advisors(debate: Debate) -> list[Advisor]:
@@ -139,7 +141,7 @@ def list_answer_cautions(debate: Debate) -> Iterator[str]:
     silenced = [ballot.seat for ballot in count.ballots if ballot.silence == SILENCES["apart"]]
     yield from (f"{seat} {SILENCES['apart']}, and has no vote." for seat in silenced)
     if panel.check and not (panel.check.agrees or any(fault.matters for fault in panel.check.faults)):
-        yield "Who checked the report would not act on it, and names no fault that matters."
+        yield "Who checked the answer would not act on it, and names no fault that matters."
 
 
 def format_headline(lines: AnswerLines, caps: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from server.debate.ballots.hollow import SignalRow
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.facts.advice import AdviceEvent
 from server.debate.facts.answers import DefaultPlanUsed, PassageRead, Remark, SlotFact
-from server.debate.facts.causes import END_SENTENCES
+from server.debate.facts.causes import END_SENTENCES, tell_reason
 from server.debate.facts.events import BallotEvent, BlockEnded, Recorded, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
@@ -66,7 +66,7 @@ def render_transcript(
     if has_result(debate):
         parts.append("\n" + render_verdict(debate, debate_id))
     elif status_reason(debate):
-        parts.append(f"\n*{status(debate)}: {format_item(status_reason(debate))}*")
+        parts.append(f"\n*{status(debate)}: {format_item(tell_reason(status_reason(debate)))}*")
     return "\n".join(parts) + "\n"
 
 
@@ -369,7 +369,7 @@ def summarize_talk(report: Report) -> str:
     parts = [f"{rounds} of talk, {turns}."] if report.turn_count or not report.answer.head else []
     is_told = report.answer.head and report.reason.startswith("phases_held")
     if report.status in ("concluded", "truncated") and not is_told:
-        parts.append(f"The talk ended ({format_heading(report.reason)}).")
+        parts.append(f"The talk ended: {format_heading(tell_reason(report.reason))}.")
     outcome = f"Outcome: {report.outcome}." if report.outcome else ""
     return " ".join(filter(None, [outcome, *parts, report.effort]))
 

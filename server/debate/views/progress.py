@@ -25,7 +25,7 @@ PHASE_WORK: dict[AdviceTask, str] = {
     "review": "Reviewing",
     "exchange": "Arguing where they differ",
     "report": "Writing the report",
-    "check": "Checking the report",
+    "check": "Checking the answer",
 }
 """What is done in the phases of the answer format, in everyday words."""
 

@@ -277,7 +277,7 @@ def describe_missing_advice(debate: Debate, slot: tuple[int, str, int]) -> str:
     follows = {
         "exchange": "what it advised before counts",
         "report": f"the server composed the answer of the reviews{', and nobody checked it' * is_checked}",
-        "check": "nobody has checked the report",
+        "check": "nobody has checked the answer",
     }.get(task, "")
     if task == "check" and seat == WRITER:
         what, follows = "second report", "what the check found stands under Corrected"

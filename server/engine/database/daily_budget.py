@@ -45,9 +45,8 @@ class DailyBudget:
     leases: Leases
     limits: DailyLimits
     owner_limits: DailyLimits = NO_LIMITS  # of each owner alone
-    released: asyncio.Event = field(
-        default_factory=asyncio.Event
-    )  # set, and replaced, when a reservation ends
+    # Set, and replaced, when a reservation ends.
+    released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_limited(self) -> bool:

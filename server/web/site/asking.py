@@ -74,12 +74,12 @@ async def list_choices(manager: DebateManager, *, owns_machine: bool) -> Answer:
     }
 
 
-async def read_file(name: str, content: bytes) -> Answer:
+async def read_file(name: str, content: bytes, seconds: float = READ_SECONDS) -> Answer:
     """The text of a file, as `counterpoint debate --document` reads it.
 
     In a process of its own, which can be ended: some PDFs take for ever. Raises InvalidRequestError.
     """
-    with move_on_after(READ_SECONDS):
+    with move_on_after(seconds):
         document = await to_process.run_sync(read_document, name, content, cancellable=True)
         return {"text": document.text}
     raise InvalidRequestError(

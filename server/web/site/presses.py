@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from server.debate.facts.causes import tell_reason
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.interventions.action import InterventionRequest
 from server.debate.machine.decide import next_round
@@ -49,7 +50,7 @@ async def perform(manager: DebateManager, debate_id: str, press: Press, actor: s
     """
     snapshot = await manager.load(debate_id)
     is_open = not snapshot.debate.ended or press.action == "settle"
-    require(is_open, f"The debate is over: {status_reason(snapshot.debate)}")
+    require(is_open, f"The debate is over: {tell_reason(status_reason(snapshot.debate))}.")
     if press.action in ASKING and not await manager.is_run(debate_id):
         await manager.planner.check_models([*dict.fromkeys(find_own_models(snapshot.debate).values())])
     if press.action == "step":
@@ -70,7 +71,7 @@ async def step(manager: DebateManager, before: DebateSnapshot, round_number: int
     debate, reason = after.debate, status_reason(after.debate)
     number = round_number or next_round(before.debate)
     if debate.ended:
-        return f"The debate is over: {reason}"
+        return f"The debate is over: {tell_reason(reason)}."
     if debate.paused:
         raise InvalidRequestError(f"The debate is paused: {reason} Press Resume to go on.")
     if after.status == "waiting":

@@ -102,7 +102,7 @@ class TestRoundRobin:
         told = "**Result**: No judge or vote decided this; a synthesizer wrote the result.\n"
         assert f"\n\n> ## Do both.\n> \n> It pays.\n\n{told}" in shown
         assert format_report(build_report(at.debate)).splitlines()[-1].startswith("**Cost**: ")
-        assert "The talk ended (max_rounds: the last round was held)." in shown
+        assert "The talk ended: the last round was held." in shown
         assert render_transcript(at.debate, at.log).count("## Verdict: Result") == 1
 
     def test_the_synthesizer_reads_the_whole_record(self) -> None:

@@ -175,6 +175,11 @@ def test_who_agree_need_no_writer_and_the_answer_of_the_reviewer_with_most_of_wh
         "Advice A.",
         "It is small, at 1,744 a second.",
     )
+    titles, texts = zip(
+        *(describe_advice(played.debate, one) for one in played.debate.advice[2:]), strict=True
+    )
+    assert titles == ("Advisor 1 reviews the answers", "Advisor 2 reviews the answers, and writes the answer")
+    assert [WRITTEN[place] in texts[place] for place in (0, 1)] == [True, False]
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
@@ -209,6 +214,7 @@ def test_in_assured_the_answer_of_a_reviewer_is_checked_and_a_writer_corrects_it
     told = report.partition("\n\n")[2] or "It is one machine."
     corrections = [] if report else ["“It is one machine”: It is two machines"]
     assert (answer.because, [one.text for one in answer.corrected]) == (told, corrections)
+    assert answer.problem == ""
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
@@ -448,7 +454,7 @@ def fail_later_reports(call: Call) -> str:
         ({}, []),
         (
             {"replies": {"check": "fine"}},
-            ["Checker gave no check (nobody has checked the report): the reply holds"],
+            ["Checker gave no check (nobody has checked the answer): the reply holds"],
         ),
         (
             {"replies": {"report": "no words of it"}},
@@ -462,7 +468,7 @@ def fail_later_reports(call: Call) -> str:
         ),
         (
             {"replies": {"check": {"faults": [], "agrees": False}}},
-            ["Who checked the report would not act on it, and names no fault that matters."],
+            ["Who checked the answer would not act on it, and names no fault that matters."],
         ),
         (
             {"replies": {"exchange": "no JSON"}, "blind": "AB", "finals": APART},

@@ -33,7 +33,7 @@ TOLD = {
     "review": "gave no review: ",
     "exchange": "gave no exchange (what it advised before counts): ",
     "report": "Writer gave no report (the server composed the answer of the reviews, and nobody checked it): ",
-    "check": "Checker gave no check (nobody has checked the report): ",
+    "check": "Checker gave no check (nobody has checked the answer): ",
 }
 
 

@@ -1,6 +1,7 @@
 """A new debate from the page: what it may be made of, what it would cost, and its start; and keys of providers."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,18 @@ import anyio
 import httpx2
 import pytest
 
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.seats import HUMAN
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.providers import keys
 from server.models.registry import PROVIDERS
-from server.web.site import asking
+from server.web.site import asking, refusals
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from tests.support.engines import open_engine, start_debate
+from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 from tests.support.pdfs import write_pdf
 from tests.support.sites import Guest, open_site
@@ -191,12 +194,15 @@ async def test_files_are_read_as_the_terminal_reads_them_or_refused_with_what_to
 
 
 @pytest.mark.full  # it starts a process
-async def test_a_file_that_takes_too_long_is_given_up(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "READ_SECONDS", 0)
-    refused = await send_file(guest, "report.pdf", b"%PDF-1.4")
-    assert refused.json()["error"] == (
-        "report.pdf takes too long to read. Save the part that matters as text, and choose that."
-    )
+async def test_a_file_that_takes_too_long_is_given_up() -> None:
+    with pytest.raises(InvalidRequestError, match="takes too long to read"):
+        await asking.read_file("report.pdf", b"%PDF-1.4", seconds=0)
+
+
+def test_every_text_that_the_page_says_in_other_words_is_still_said() -> None:
+    said = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "server").rglob("*.py"))
+    said = said.replace((ROOT / "server/web/site/refusals.py").read_text(encoding="utf-8"), "")
+    assert [told for told in refusals.WORDS if not re.search(told, said)] == []
 
 
 @pytest.mark.parametrize("path", ["estimate", "debates", "keys", "documents"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import assert_never
 
-from server.debate.answer.debates import build_panel, count_readings, list_reviewers, needs_writer
+from server.debate.answer.debates import count_readings, list_reviewers, needs_writer
 from server.debate.ballots.samples import MOST_SAMPLES
 from server.debate.ballots.waves import MIN_ROUNDS, is_debaters_vote, joins_final_wave
 from server.debate.commands.setup.effort import PRESETS, apply_effort
@@ -134,9 +134,8 @@ def estimate_advice(debate: Debate) -> Estimate:
         material_tokens = number * prompt_tokens + count_section_tokens(setup, prompt_tokens)
         writers = sum(count_model_seats(debate, wave.seats) for wave in plan if not wave.reads_documents)
         material_tokens -= writers * shared_tokens
-        written = number + count_model_seats(
-            debate, list_reviewers(debate)
-        )  # who each write an answer as well
+        # Reviewers write an answer as well.
+        written = number + count_model_seats(debate, list_reviewers(debate))
         tokens.append((material_tokens + quoted_answers * answer, written * answer))
     (low_read, low_written), (high_read, high_written) = tokens
     fastest, slowest = ANSWER_SECONDS
@@ -232,7 +231,7 @@ def plan_advice_waves(debate: Debate, *, is_longest: bool = False) -> list[Wave]
     answers, reviewers = len(setup.debaters), list_reviewers(debate)
     reviews = reviewers * count_readings(debate)
     report = Wave((WRITER,), answers + len(reviews), reads_documents=False)
-    reports = [report] if needs_writer(build_panel(debate)) else []  # of a fork, which has its reviews
+    reports = [report] if needs_writer(debate) else []  # of a fork, which has its reviews
     rewrites = [report] if is_longest else []
     waves: dict[AdviceTask, list[Wave]] = {
         "advice": [Wave(debate.names, 0)],
