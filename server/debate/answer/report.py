@@ -425,8 +425,8 @@ def find_text_problem(panel: Panel, count: Count, review: Reviewed) -> str:
 
 
 def list_findings(review: Reviewed) -> list[str]:
-    """What a review calls missing, and what it says is right in place of errors that matter."""
-    return [*review.missing, *(error.right for error in review.errors if error.matters)]
+    """What a review wants kept, what it calls missing, and what is right in place of errors that matter."""
+    return [*review.keep, *review.missing, *(error.right for error in review.errors if error.matters)]
 
 
 def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
