@@ -28,6 +28,9 @@ from server.debate.votes.families import family
 SURE_ENOUGH = 75
 """Percent from which one review that finds nothing to correct is enough, where `skip_if_agreed` asks for that."""
 
+WHERE_THEY_DIFFER: tuple[AdviceTask, ...] = ("exchange", "report")
+"""Phases that plans leave out: reviewers who agree need none of them. A report follows every exchange."""
+
 AdviceSlot = tuple[str, int, AdviceTask]
 """(seat, index, what it is asked for)."""
 

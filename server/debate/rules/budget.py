@@ -11,7 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from server.debate.answer.debates import count_exchanges, count_readings, list_reviewers
+from server.debate.answer.debates import (
+    WHERE_THEY_DIFFER,
+    count_exchanges,
+    count_readings,
+    list_reviewers,
+)
 from server.debate.ballots.waves import (
     count_waves,
     joins_final_wave,
@@ -369,11 +374,8 @@ def call_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
 
 
 def count_advice(debate: Debate, exchanges: int, *, of_models: bool = False) -> int:
-    """Number of answers of the answer format with so many exchanges, if none fails and the check finds nothing.
-
-    Reviewers write the answer; a writer comes after an exchange.
-    """
-    left_out = ("exchange",) if exchanges else ("exchange", "report")
+    """Number of answers of the answer format with so many exchanges, if none fails and the check finds nothing."""
+    left_out = ("exchange",) if exchanges else WHERE_THEY_DIFFER
     phases = [phase for phase in debate.setup.phases if phase.wants not in left_out]
     seats = [seat for phase in phases for seat in list_phase_answers(debate.setup, phase)]
     seats += [*list_reviewers(debate)] * exchanges

@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import zip_longest
 
 from server.debate.analysis.mirrors import describe_added_work
+from server.debate.answer.debates import WHERE_THEY_DIFFER
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import Estimate, estimate, estimate_levels
 from server.debate.facts.setup.phases import AdviceTask, Phase
@@ -96,7 +97,7 @@ def list_phases_ahead(debate: Debate) -> tuple[str, ...]:
     phases, here = debate.setup.phases, debate.phase
     if debate.ended or here is None:
         return ()
-    unsure = ("exchange",) if here.wants == "exchange" else ("exchange", "report")
+    unsure = ("exchange",) if here.wants == "exchange" else WHERE_THEY_DIFFER
     names = [phase.name for phase in phases]
     after = phases[names.index(here.name) + 1 :] if here.name in names else ()
     return tuple(name_phase(phase, PHASE_OUTCOMES) for phase in after if phase.wants not in unsure)

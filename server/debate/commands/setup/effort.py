@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from server.debate.answer.debates import count_readings, list_reviewers
+from server.debate.answer.debates import WHERE_THEY_DIFFER, count_readings, list_reviewers
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.advisors import EXCHANGES, add_answering, choose_advisors
 from server.debate.commands.setup.ballots import asks_for_ballots
@@ -166,11 +166,8 @@ def describe_advice_effort(setup: Opened) -> list[str]:
         "1 answer" if len(setup.debaters) == 1 else f"{len(setup.debaters)} answers",
         *(["1 review" if reviews == 1 else f"{reviews} reviews"] if reviews else []),
     ]
-    tasks = {phase.wants for phase in setup.phases}
-    parts = {
-        "an exchange": bool(setup.max_rounds) and "exchange" in tasks,
-        "a report": "report" in tasks,
-    }
-    if unsure := [part for part, holds in parts.items() if holds]:
+    tasks = {phase.wants for phase in setup.phases} - ({"exchange"} if not setup.max_rounds else set())
+    names = {"exchange": "an exchange", "report": "a report"}
+    if unsure := [names[task] for task in WHERE_THEY_DIFFER if task in tasks]:
         choices.append(f"{' and '.join(unsure)} where they differ")
     return [*choices, *(["a check"] if "check" in tasks else [])]
