@@ -73,7 +73,7 @@ def test_what_is_known_of_each_judge_is_shown(cli: Cli, judgments: Path) -> None
     assert (first["asked"], first["consistent"], first["first_rate"], first["accuracy"]) == (40, 0, 1.0, None)
     assert shown["calibration"]["items"] == 40
     lines = cli("ledger", "show").stdout.splitlines()
-    assert lines[0].startswith("v/right: weight 314/100 (proven), 40 right and 0 wrong of 40 items")
+    assert lines[0].startswith("v/right: right in 40 of 40 votes. Weight 3.14, proven: it may decide alone.")
     assert lines[-1].startswith("Beliefs are corrected by what 40 settled items show")
 
 

@@ -221,17 +221,18 @@ def dump_judge(statistics: JudgeStatistics) -> dict[str, Any]:
 
 def format_judge(statistics: JudgeStatistics) -> str:
     record = statistics.record
-    parts = [
-        f"weight {format_weight(record.weight)}{' (proven)' if record.is_proven else ''}",
-        f"{record.right} right and {record.wrong} wrong of {format_count(record.asked, 'item')}",
+    votes = format_count(record.settled, "vote")
+    proven = ", proven: it may decide alone" if record.is_proven else ""
+    sentences = [
+        f"{record.judge}: right in {record.right} of {votes}." if record.settled else f"{record.judge}:",
+        f"Weight {float(record.weight):.2f}{proven}.",
     ]
-    shares = {
-        "readings agree in": statistics.agreement,
-        "names what stands first in": statistics.first_rate,
-    }
-    parts += [f"{name} {float(share):.2f}" for name, share in shares.items() if share is not None]
-    warning = f" {statistics.warning}" if statistics.warning else ""
-    return clean_line(f"{record.judge}: {', '.join(parts)}.{warning}")
+    if statistics.agreement is not None:
+        items = format_count(record.asked, "item")
+        sentences.append(f"Its two readings agree in {float(statistics.agreement):.0%} of {items}.")
+    if statistics.first_rate is not None:
+        sentences.append(f"It names the side shown first in {float(statistics.first_rate):.0%} of readings.")
+    return clean_line(" ".join([*sentences, statistics.warning]).rstrip())
 
 
 def dump_evaluation(evaluation: Evaluation) -> dict[str, Any]:

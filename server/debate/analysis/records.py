@@ -18,7 +18,6 @@ from server.debate.analysis.judgments import (
     APART,
     Judgment,
 )
-from server.debate.facts.text import format_count
 
 PRIOR_RIGHT, PRIOR_ITEMS = 6, 8
 AGREEMENT_LOW, AGREEMENT_HIGH = (
@@ -121,19 +120,17 @@ def list_warnings(statistics: JudgeStatistics) -> list[str]:
         is_guessing = compute_share(record.right, record.wrong) <= Fraction(1, 2)
         why = " They are right no more often than by chance." if is_guessing else ""
         warnings.append(f"Its votes count nothing.{why}")
-    if record.settled < PROVEN_ITEMS:
-        votes = format_count(record.settled, "settled vote")
-        warnings.append(f"{votes}: the weight is mostly the prior; {PROVEN_ITEMS} say more.")
-    agreement = statistics.agreement
+    if not record.asked:
+        warnings.append("Only items that it read in both orders count, and there is none.")
+    elif record.settled < PROVEN_ITEMS:
+        warnings.append(f"From {PROVEN_ITEMS} votes on the weight says something of this judge.")
+    agreement, first_rate = statistics.agreement, statistics.first_rate
     if agreement is not None and agreement < AGREEMENT_LOW:
-        warnings.append(f"Its two readings agree in {float(agreement):.0%} of items only.")
-    first_rate = statistics.first_rate
-    if (
-        first_rate is not None
-        and statistics.readings >= FEW_READINGS
-        and not 1 - PLACE_BIAS < first_rate < PLACE_BIAS
-    ):
-        warnings.append(f"It names the side shown first in {float(first_rate):.0%} of readings.")
+        warnings.append("Its two readings disagree too often.")
+    if first_rate is None or statistics.readings < FEW_READINGS:
+        return warnings
+    if not 1 - PLACE_BIAS < first_rate < PLACE_BIAS:
+        warnings.append("Where a side stands decides too many of its votes.")
     return warnings
 
 
