@@ -101,7 +101,7 @@ FRAMES = (
     ),
     Frame(
         "server/debate/replies server/debate/seats server/debate/machine/interpret.py server/debate/facts/beliefs.py "
-        "server/debate/prompts/tool_schemas.py server/debate/machine/advice.py server/debate/answer",
+        "server/debate/prompts/prompt.py server/debate/machine/advice.py server/debate/answer",
         "The answer of … could not be used: {}.",
         "The model is asked once more, with this reason. If that fails, too, the seat counts as failed in this round "
         '(`failures` in `read_debate(view="round")`). Where it happens often, give the seat a larger model: '

@@ -21,9 +21,8 @@ pytestmark = pytest.mark.requirement("M7")
 
 OPEN = {
     "server/debate/documents/folding.py": "groups of a regular expression",
-    "server/debate/schemas/output_schema.py": "keywords of JSON Schema",
     "server/debate/schemas/plain_json.py": "values of JSON",
-    "server/debate/schemas/validation_cost.py": "schemas and values",
+    "server/debate/schemas/output_schema.py": "keywords of JSON Schema, and values",
     "server/debate/seats/synthesizer.py": "values of JSON",
     "server/debate/views/progress.py": "tasks of the answer format: any other has its own name",
     "server/hooks/yaml_with_lines.py": "nodes of YAML",

@@ -13,8 +13,8 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.facts.advice import Opinion
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.setup.limits import THINKING_TOKENS
-from server.debate.prompts.advice_schemas import answer_schema
 from server.debate.prompts.prompt import Message, Prompt, PromptSummary
+from server.debate.prompts.response_schemas import answer_schema
 from server.debate.replies.advice import read_answer
 from server.debate.rules.budget import compute_spending
 from server.debate.state.debate import Debate

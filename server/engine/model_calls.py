@@ -19,7 +19,7 @@ import rfc8785
 from anyio import to_thread
 from pydantic_core import to_json
 
-from server.debate.ballots.similarity import build_measurement, list_round_ballots
+from server.debate.ballots.convergence import build_measurement, list_round_ballots
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
 from server.debate.facts.answers import Lookup, Researched

@@ -15,8 +15,7 @@ import anyio
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.prompts.prompt import Message, Prompt, PromptSummary
-from server.debate.prompts.tool_schemas import Function, FunctionCall
+from server.debate.prompts.prompt import Function, FunctionCall, Message, Prompt, PromptSummary
 from server.debate.replies.extract import Reply
 
 # Types of the debate that are part of this interface, re-exported.

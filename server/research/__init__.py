@@ -19,7 +19,7 @@ from server.background_tasks import BackgroundTasks
 from server.debate.facts.answers import Lookup
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean, clean_line, collapse_whitespace
-from server.debate.prompts.tool_schemas import Function, FunctionCall, parse_arguments
+from server.debate.prompts.prompt import Function, FunctionCall, parse_arguments
 from server.redaction import learn_secrets
 from server.settings import ResearchServer
 

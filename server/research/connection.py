@@ -10,7 +10,7 @@ from mcp import Client, MCPError, types
 from pydantic import TypeAdapter, ValidationError
 
 from server.debate.facts.text import clean, clean_line
-from server.debate.prompts.tool_schemas import Function
+from server.debate.prompts.prompt import Function
 from server.redaction import redact, redact_error
 from server.research import ToolResult, transports
 from server.settings import ResearchServer

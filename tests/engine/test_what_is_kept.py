@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from server.debate.facts.events import Failed
-from server.debate.prompts.tool_schemas import Function, FunctionCall
+from server.debate.prompts.prompt import Function, FunctionCall
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.model_calls import build_answer_key, hash_request

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.documents.places import describe_place
 from server.debate.documents.quotes import find_span
+from server.debate.documents.sections import describe_place
 from server.debate.facts.errors import InvalidRequestError
 from server.research.documents import DocumentText, read_document
 from tests.support.pdfs import write_pdf

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from server.cli.main import counterpoint
 from server.debate.facts.answers import Lookup
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.prompts.tool_schemas import FunctionCall
+from server.debate.prompts.prompt import FunctionCall
 from server.settings import ResearchServer
 from tests.support.processes.research_client import build_server_config, call_research_tool, open_research
 

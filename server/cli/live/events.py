@@ -65,8 +65,8 @@ from server.debate.views.warnings import (
     describe_lost_predicate,
     list_setup_warnings,
 )
+from server.debate.votes.consensus import describe_agreed
 from server.debate.votes.teams import describe_team
-from server.debate.votes.wording import describe_agreed
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.registry import family
 

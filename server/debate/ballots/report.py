@@ -6,8 +6,8 @@ from typing import Annotated, assert_never
 from pydantic import BaseModel, Field
 
 from server.debate.arguments.points import format_id
-from server.debate.ballots.challenges import describe_alert
 from server.debate.ballots.convergence import measure_movement
+from server.debate.ballots.hollow import describe_alert
 from server.debate.facts.answers import Measured
 from server.debate.facts.beliefs import Alerted, Citation, Share, build_shares, find_choice
 from server.debate.facts.events import Balloted, BallotEvent

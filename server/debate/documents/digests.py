@@ -1,17 +1,23 @@
 """Documents that are too long for some windows: seats read a digest by sections, and passages on request.
 
 The reader digests each section once, before the first round; its answers are facts. Its quotes are recorded as
-positions in the document, so they are always the document's own words.
+positions in the document, so they are always the document's own words. A debater asks for a passage in its turn, with
+[read doc 1: what to look for]; the server records what it found, and from then on everybody reads it.
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from server.debate.documents.places import describe_place
-from server.debate.documents.sections import describe_section
-from server.debate.facts.answers import Digested
+from server.debate.arguments.sources import list_sources
+from server.debate.documents.sections import describe_place, describe_section, search_passage
+from server.debate.facts.answers import Digested, PassageRead
+from server.debate.facts.events import Spoke
 from server.debate.facts.setup.documents import Document, Reader, Section
 from server.debate.facts.setup.opened import Opened
-from server.debate.state.debate import Debate
+from server.debate.facts.text import clean_line, format_count
+from server.debate.state.debate import Debate, judge_seats
 
 QUOTE_SHARE = 2
 """Its quotes together may be as long as the summary divided by this."""
@@ -114,3 +120,155 @@ def find_reader_problem(documents: tuple[Document, ...], reader: Reader) -> str:
     )
     in_order = list(ends) == sorted(ends) == sorted({section.document for section in reader.sections})
     return "" if ends and is_whole and in_order else "its sections are not whole documents"
+
+
+def build_reading(debate: Debate) -> list[dict[str, Any]]:
+    """A row for each document: how it was shown, to whom, and which parts anybody read."""
+    return [
+        build_row(debate, source.document, source.number)
+        for source in list_sources(debate)
+        if source.document
+    ]
+
+
+def build_row(debate: Debate, document: int, number: int) -> dict[str, Any]:
+    document_text, reader = debate.setup.documents[document - 1], debate.setup.reader
+    row: dict[str, Any] = {"doc": number, "title": document_text.title, "characters": len(document_text.text)}
+    if reader is None or not reader.has_digest(document):
+        return row | {"shown": "whole"}
+    sections = list_section_digests(debate, document)
+    unread_sections = [
+        describe_section(document_text.text, s.section.start, s.section.end) for s in sections if not s.digest
+    ]
+    passages = [
+        {
+            "debater": passage.seat,
+            "round": passage.round,
+            "query": passage.query,
+            "found": passage.found,
+            "place": describe_section(document_text.text, passage.start, passage.end) if passage.end else "",
+        }
+        for passage in debate.passages
+        if passage.document == document
+    ]
+    return row | {
+        "shown": "digest",
+        "reader": reader.model,
+        "sections": len(sections),
+        "unread": unread_sections,
+        "passages": passages,
+        "not_whole_for": list_readers(debate),
+    }
+
+
+def list_readers(debate: Debate) -> list[str]:
+    """The seats that read documents in prompts: all but the reader, who read each section alone."""
+    return [*debate.names, *judge_seats(debate.setup)]
+
+
+def list_reading_cautions(debate: Debate) -> list[str]:
+    """A sentence for each digested document: who could not read everything."""
+    reader = debate.setup.reader
+    lines = []
+    for source in list_sources(debate):
+        if reader is None or not reader.has_digest(source.document):
+            continue
+        row = build_row(debate, source.document, source.number)
+        passage_count = sum(passage["found"] == "passage" for passage in row["passages"])
+        passages = "" if debate.setup.answering else f", and {format_count(passage_count, 'passage')} of it"
+        line = (
+            f"Doc {row['doc']} ({row['characters']:,} characters) was too long for {', '.join(row['not_whole_for'])}: "
+            f"they read a digest by {clean_line(reader.model)} in {format_count(row['sections'], 'section')}{passages}."
+        )
+        if unread_sections := row["unread"]:
+            line += f" Nobody read {', '.join(unread_sections[:5])}{' …' if unread_sections[5:] else ''}."
+        lines.append(line)
+    return lines
+
+
+def describe_reading(setup: Opened) -> str:
+    """What the first round waits for, in a sentence; "" without a reader."""
+    reader = setup.reader
+    if reader is None:
+        return ""
+    calls = format_count(len(reader.sections), "call")
+    passages = "" if setup.answering else " Debaters can ask for passages."
+    return (
+        f"The documents do not fit every window: {clean_line(reader.model)} digests them in {calls} before the first "
+        f"round, {reader.words} words a section.{passages}"
+    )
+
+
+MAX_QUERY_LENGTH = 200
+
+_REQUEST = re.compile(
+    r"[\[［【]\s*read\s+doc(?:ument)?\.?\s*(\d{1,4})\s*[:,]\s*([^\[\]［］【】\n]{1,200})[\]］】]",
+    re.IGNORECASE,
+)
+
+
+def build_passages(debate: Debate) -> tuple[PassageRead, ...]:
+    """The passages for this round's requests that are not recorded yet; each turn may make one request."""
+    reader = debate.setup.reader
+    if reader is None or not debate.round:
+        return ()
+    room = reader.passage_characters - sum(passage.end - passage.start for passage in debate.passages)
+    passages = []
+    known_starts = {(passage.document, passage.start) for passage in debate.passages if passage.end}
+    for turn, document, query in _list_requests(debate):
+        passage = _search(debate, turn, document, query, room)
+        if passage.end and (document, passage.start) in known_starts:
+            passage = passage.model_copy(update={"found": "known", "start": 0, "end": 0})
+        known_starts.add((document, passage.start))
+        room -= passage.end - passage.start
+        passages.append(passage)
+    return tuple(passages)
+
+
+def _list_requests(debate: Debate) -> Iterator[tuple[Spoke, int, str]]:
+    """(turn, number of the document in the set-up, words to search for)."""
+    reader = debate.setup.reader
+    assert reader is not None
+    answered_keys = {(p.seat, p.slot_index) for p in debate.passages if p.round == debate.round}
+    for turn in debate.round_turns(debate.round):
+        if not debate.is_active(turn) or (turn.seat, turn.slot_index) in answered_keys:
+            continue
+        requests = ((int(match[1]), clean_line(match[2])) for match in _REQUEST.finditer(turn.text))
+        for document, query in requests:
+            if reader.has_digest(document) and query:
+                yield turn, document, query
+                break
+
+
+def _search(debate: Debate, turn: Spoke, document: int, query: str, room: int) -> PassageRead:
+    passage = PassageRead(
+        round=turn.round,
+        seat=turn.seat,
+        slot_index=turn.slot_index,
+        document=document,
+        query=query,
+        found="nothing",
+    )
+    place = search_passage(debate.setup.documents[document - 1].text, query)
+    if place is None:
+        return passage
+    if place[1] - place[0] > room:
+        return passage.model_copy(update={"found": "no_room"})
+    return passage.model_copy(update={"found": "passage", "start": place[0], "end": place[1]})
+
+
+def find_passage_problem(debate: Debate, event: PassageRead) -> str:
+    """Why nobody can have requested or read this passage; "" if somebody can."""
+    if not debate.round or debate.setup.reader is None:
+        return "no such passage can be read now"
+    requests = {
+        (turn.round, turn.seat, turn.slot_index, document, query)
+        for turn, document, query in _list_requests(debate)
+    }
+    if (event.round, event.seat, event.slot_index, event.document, event.query) not in requests:
+        return "nobody asked for it"
+    text = debate.setup.documents[event.document - 1].text
+    is_piece = (
+        event.start < event.end <= len(text) if event.found == "passage" else event.end == event.start == 0
+    )
+    return "" if is_piece else "it is not in the document"

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
-from server.debate.arguments.points import Point, split_turn
+from server.debate.arguments.points import Point, format_id, split_turn
 from server.debate.arguments.sources import Source
 from server.debate.documents.marks import CheckedQuote, check_quotes
+from server.debate.documents.sections import describe_place
 from server.debate.facts.events import Spoke
 from server.debate.facts.setup.documents import Reliability
 from server.debate.facts.text import format_count
@@ -191,3 +192,34 @@ def describe_lost_quotes(debate: Debate, winner: str) -> str:
     total = format_count(found_count + lost_count, "quote")
     verb = "was" if lost_count == 1 else "were"
     return f"{lost_count} of {total} in the winner's case {verb} not found in the documents."
+
+
+def build_evidence(debate: Debate, at: str) -> list[dict[str, Any]]:
+    """A row for each point that quotes documents. `at`: when the debate was opened, in ISO 8601."""
+    return [build_row(evidence, at) for evidence in weigh_evidence(debate) if evidence.quotes]
+
+
+def build_row(evidence: Evidence, at: str) -> dict[str, Any]:
+    """`coverage` is the share of known factors. It is not a confidence."""
+    return {
+        "point": format_id(evidence.point.id, evidence.point.id.seat),
+        "level": evidence.level,
+        "coverage": str(evidence.coverage),
+        "quotes": [build_quote(quote) for quote in evidence.quotes],
+        "factors": [build_factor(factor, at) for factor in evidence.factors],
+    }
+
+
+def build_quote(quote: CheckedQuote) -> dict[str, Any]:
+    row: dict[str, Any] = {"doc": quote.quote.document, "quote": quote.quote.text, "mark": quote.mark}
+    if quote.source and quote.span:
+        row |= {"start": quote.span.start, "end": quote.span.end}
+        row["place"] = describe_place(quote.source.text, quote.span.start)
+    return row
+
+
+def build_factor(factor: Factor, at: str) -> dict[str, str]:
+    value, basis = factor.value, factor.basis
+    if factor.name == "recency" and value and (age := describe_age(value, at)):
+        return {"factor": "recency", "value": age, "basis": "computed"}
+    return {"factor": factor.name, "value": value, "basis": basis}

@@ -17,7 +17,7 @@ from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask
 from server.debate.facts.setup.seats import AWAITED
 from server.debate.facts.text import clean_line
-from server.debate.prompts import advice_schemas as schemas
+from server.debate.prompts import response_schemas as schemas
 from server.debate.prompts import wording
 from server.debate.prompts.earlier import render_earlier
 from server.debate.prompts.material import render_research

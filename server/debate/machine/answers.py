@@ -5,7 +5,7 @@ from typing import Any, assert_never
 from server.debate.answer.debates import find_advice_problem
 from server.debate.arguments import sources
 from server.debate.ballots import convergence
-from server.debate.ballots.similarity import find_measurement_problem
+from server.debate.ballots.convergence import find_measurement_problem
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
 from server.debate.documents import digests
 from server.debate.facts.advice import AdviceEvent, Advised, Checked, Exchanged, Reported, Reviewed

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from server.debate.ballots.challenges import build_challenge
+from server.debate.ballots.hollow import build_challenge
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, PromptsComputed
 from server.debate.facts.errors import require_length

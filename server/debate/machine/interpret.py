@@ -21,7 +21,7 @@ from server.debate.facts.events import (
 from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask
 from server.debate.facts.text import clean
 from server.debate.machine.advice import parse_advice
-from server.debate.prompts.tail import hands_over, other_labels, says_position
+from server.debate.prompts.material import hands_over, other_labels, says_position
 from server.debate.replies.ballots import parse_ballot
 from server.debate.replies.extract import (
     NOTHING,
@@ -38,9 +38,8 @@ from server.debate.replies.extract import (
     normalize_name,
     parse_text,
 )
-from server.debate.replies.handoffs import parse_handoff
+from server.debate.replies.handoffs import parse_handoff, take_message
 from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
-from server.debate.replies.messages import take_message
 from server.debate.replies.votes import parse_judgment
 from server.debate.rules.calls import Call
 from server.debate.seats.observer import take_contests

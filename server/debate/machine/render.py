@@ -35,22 +35,20 @@ from server.debate.prompts.ballots import (
 from server.debate.prompts.debaters import find_example, render_debater_steps, render_turn_grammar
 from server.debate.prompts.material import (
     find_answered_message,
-    render_direct_messages,
-    render_identity,
-    render_message,
-    render_passage_steps,
-    render_research,
-)
-from server.debate.prompts.prompt import Message, Prompt
-from server.debate.prompts.summary import build_prompt_summary
-from server.debate.prompts.tail import (
     find_own_prompt,
     format_legend,
     hands_over,
     other_labels,
+    render_direct_messages,
     render_handoff_problems,
+    render_identity,
+    render_message,
+    render_passage_steps,
+    render_research,
     says_position,
 )
+from server.debate.prompts.prompt import Message, Prompt
+from server.debate.prompts.summary import build_prompt_summary
 from server.debate.prompts.transcript import (
     describe_record,
     is_debater_call,

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import assert_never
 
-from server.debate.ballots import challenges
-from server.debate.documents.passages import find_passage_problem
+from server.debate.ballots.hollow import add_ballot_event, is_due
+from server.debate.documents.digests import find_passage_problem
 from server.debate.facts.answers import (
     DefaultPlanUsed,
     HandedOff,
@@ -122,8 +122,8 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             check_fits(escalation.find_escalation_problem(debate, event))
             return escalation.apply_escalation(debate, event)
         case Converged() | Alerted():
-            check(challenges.is_due(debate, event), "it does not follow from the ballots")
-            return challenges.add_ballot_event(debate, event)
+            check(is_due(debate, event), "it does not follow from the ballots")
+            return add_ballot_event(debate, event)
         case HandedOff():
             check_fits(find_handoff_problem(debate, event))
             return replace(debate, handoffs=(*debate.handoffs, event))

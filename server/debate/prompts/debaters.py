@@ -10,8 +10,7 @@ from server.debate.arguments.sources import list_sources
 from server.debate.facts.setup.phases import Phase
 from server.debate.prompts import wording
 from server.debate.prompts.ballots import is_blind_call
-from server.debate.prompts.material import render_identity
-from server.debate.prompts.tail import other_labels
+from server.debate.prompts.material import other_labels, render_identity
 from server.debate.prompts.transcript import find_other_argument
 from server.debate.rules.calls import Call
 from server.debate.rules.schedule import may_send

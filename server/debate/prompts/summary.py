@@ -9,9 +9,8 @@ from server.debate.answer.report import show_report
 from server.debate.arguments.points import format_id, list_points
 from server.debate.facts.setup.phases import ADVICE_TASKS
 from server.debate.prompts.ballots import is_blind_call
-from server.debate.prompts.material import find_answered_message
+from server.debate.prompts.material import find_answered_message, hands_over, other_labels, says_position
 from server.debate.prompts.prompt import PromptSummary
-from server.debate.prompts.tail import hands_over, other_labels, says_position
 from server.debate.prompts.transcript import find_other_argument
 from server.debate.rules.calls import WITHOUT_POSITIONS, Call
 from server.debate.state.debate import Debate

@@ -16,9 +16,8 @@ from server.debate.ballots.waves import is_blind_ballot, name_wave
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.ballots import list_ballot_positions
-from server.debate.replies.choices import resolve_vote
 from server.debate.replies.extract import Reply, drop_nothing, find_json, find_sections, normalize_keys
-from server.debate.replies.votes import parse_unargued
+from server.debate.replies.votes import parse_unargued, resolve_vote
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels

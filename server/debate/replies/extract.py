@@ -13,7 +13,7 @@ from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.events import Failed
 from server.debate.facts.text import clean, collapse_whitespace
-from server.debate.prompts.tool_schemas import FunctionCall
+from server.debate.prompts.prompt import FunctionCall
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels

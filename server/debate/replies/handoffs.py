@@ -1,15 +1,17 @@
-"""Reads a speaker's choice of the next one: from a call of `handoff`, structured output, or "Transition to …" in prose.
+"""Reads what a turn says beside its text: who speaks next, and a message to another debater.
 
-A turn with an unusable choice still counts: the next speaker is drawn, and the reason is recorded.
+The next speaker is read from a call of `handoff`, structured output, or "Transition to …" in prose. A turn with an
+unusable choice still counts: the next speaker is drawn, and the reason is recorded.
 """
 
 import re
 from typing import Any
 
+from server.debate.facts.answers import DirectMessage
 from server.debate.facts.text import clean, collapse_whitespace
+from server.debate.prompts.material import other_labels
+from server.debate.prompts.prompt import parse_arguments
 from server.debate.prompts.response_schemas import HandoffResponse
-from server.debate.prompts.tail import other_labels
-from server.debate.prompts.tool_schemas import parse_arguments
 from server.debate.replies.extract import (
     Reply,
     describe_error,
@@ -19,6 +21,7 @@ from server.debate.replies.extract import (
     read_cut_object,
 )
 from server.debate.rules.calls import Call
+from server.debate.rules.schedule import may_send
 from server.debate.state.debate import Debate
 
 _TRANSITION = re.compile(r"\btransition(?:ing)?\s+to\b[\s:]*([^\n]{1,120})", re.IGNORECASE)
@@ -90,3 +93,28 @@ def parse_handoff_response(value: Any) -> tuple[str, str]:
         value = {**value, "next_agent_name": ""}
     handoff = HandoffResponse.model_validate(value)
     return clean(handoff.response), handoff.next_agent_name
+
+
+MAX_MESSAGE_LENGTH = 1_200
+"""Characters of a message that are stored."""
+
+_MESSAGE = re.compile(
+    r"^[ \t*_>#-]{0,6}MESSAGE TO[ \t]{1,3}(?P<to>[^,:\n]{1,60}?)[ \t*_]{0,4}[,:][ \t*_]{0,4}"
+    r"(?P<act>(?i:question|proposal|critique))[ \t*_]{0,4}[:.\u2013\u2014-][ \t*_]{0,4}(?P<text>\S.*)$",
+    re.MULTILINE,
+)
+
+
+def take_message(debate: Debate, seat: str, text: str) -> tuple[str, DirectMessage | None]:
+    """(the turn without its first line that is a message to another debater, the message).
+
+    If no message may be sent, or its recipient is unknown, the line stays in the turn.
+    """
+    for match in _MESSAGE.finditer(text) if may_send(debate, seat) else ():
+        recipients = find_debaters(debate, match["to"]) - {seat}
+        if len(recipients) == 1:
+            words = collapse_whitespace(match["text"])[:MAX_MESSAGE_LENGTH]
+            turn = text[: match.start()] + text[match.end() :]
+            message = {"act": match["act"].lower(), "to": recipients.pop(), "text": words}
+            return turn.strip(), DirectMessage.model_validate(message)
+    return text, None

@@ -40,8 +40,7 @@ from server.debate.rules.windows import estimate_prompt
 from server.debate.state.debate import Debate, find_phase, judge_seats, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import count_framing_calls, current_model, list_blind_models, phase_seats
-from server.debate.votes.rereading import ORDERS, list_first_readings
-from server.debate.votes.voters import verdict_source
+from server.debate.votes.voters import ORDERS, list_first_readings, verdict_source
 
 DEFAULT_OUTPUT_TOKENS = 400
 """Tokens of an answer, as long as there is none to measure."""

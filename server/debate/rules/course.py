@@ -67,10 +67,10 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, assert_never
 
 from server.debate.answer.debates import list_next_phases
-from server.debate.ballots.challenges import add_ballot_event, compute_alert, is_challenged, wants_challenge
 from server.debate.ballots.convergence import build_converged, find_convergence
+from server.debate.ballots.hollow import add_ballot_event, compute_alert, is_challenged, wants_challenge
 from server.debate.ballots.waves import has_last_ballots
-from server.debate.documents.passages import build_passages
+from server.debate.documents.digests import build_passages
 from server.debate.facts.answers import HandedOff
 from server.debate.facts.beliefs import Agreed, Alerted
 from server.debate.facts.causes import EndCause

@@ -38,8 +38,7 @@ from server.debate.verdicts.rules import count_panel
 from server.debate.votes.counting import Count
 from server.debate.votes.panel import compute_judge_vote, list_mirrored_names
 from server.debate.votes.readings import list_speaker_models
-from server.debate.votes.rereading import ORDERS
-from server.debate.votes.voters import verdict_source
+from server.debate.votes.voters import ORDERS, verdict_source
 
 
 @dataclass(frozen=True, slots=True)

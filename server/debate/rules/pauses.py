@@ -42,8 +42,8 @@ from server.debate.rules.schedule import (
 from server.debate.state.debate import Debate, find_phase, judge_seats, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import seat_models, show_detail
-from server.debate.votes.heard import describe_unargued, list_unargued
 from server.debate.votes.panel import count_last_vote
+from server.debate.votes.readings import describe_unargued, list_unargued
 from server.debate.votes.voters import last_ballot_phase, verdict_source
 
 MAX_LISTED_CAUSES = 3

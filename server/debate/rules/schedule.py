@@ -63,8 +63,7 @@ from server.debate.state.seats import (
     phase_seats,
 )
 from server.debate.votes.panel import list_own_readings, list_wanted_readings, wants_comparison
-from server.debate.votes.rereading import ORDERS, list_first_readings
-from server.debate.votes.voters import verdict_source
+from server.debate.votes.voters import ORDERS, list_first_readings, verdict_source
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies. The same model is called once more with a correction; failing providers are not."""

@@ -8,7 +8,7 @@ from server.debate.facts.quoting import quote_verbatim
 from server.debate.prompts.response_schemas import enum_schema, object_schema
 from server.debate.replies.extract import Reply, find_json, normalize_keys
 from server.debate.rules.calls import Call
-from server.debate.seats.duty import Duty
+from server.debate.seats.seat import Duty
 from server.debate.state.debate import Debate
 from server.debate.state.labels import turn_text
 from server.debate.votes.panel import list_own_readings

@@ -17,7 +17,7 @@ from server.debate.replies.extract import Reply, find_json, normalize_name, pars
 from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
 from server.debate.rules.calls import Call
 from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
-from server.debate.seats.duty import Duty
+from server.debate.seats.seat import Duty
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
 

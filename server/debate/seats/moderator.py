@@ -22,7 +22,7 @@ from server.debate.replies.lenient import LenientModel, OptionalText, RequiredTe
 from server.debate.replies.votes import parse_unargued
 from server.debate.rules.calls import Call
 from server.debate.rules.course import find_talk_end, is_in_moderated_block, next_phase
-from server.debate.seats.duty import Duty
+from server.debate.seats.seat import Duty
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 

@@ -13,7 +13,7 @@ from server.debate.facts.text import clean_line, collapse_whitespace
 from server.debate.prompts.response_schemas import object_schema, text_schema
 from server.debate.replies.extract import Reply, find_json, normalize_keys
 from server.debate.rules.calls import Call
-from server.debate.seats.duty import Duty
+from server.debate.seats.seat import Duty
 from server.debate.state.debate import Debate
 
 STEPS = (

@@ -11,13 +11,12 @@ from server.debate.facts.setup.seats import CHECKER, FRAMER, METER, READER, WRIT
 from server.debate.rules.calls import Call
 from server.debate.seats.analyst import Analyst, AnalystOptions
 from server.debate.seats.comparer import Comparison
-from server.debate.seats.duty import Duty
 from server.debate.seats.framer import BlindAnswer, Framing
 from server.debate.seats.moderator import Closing, Opening
 from server.debate.seats.observer import Observer, ObserverFindings, ObserverOptions
 from server.debate.seats.reader import Digest
 from server.debate.seats.referee import Referee, RefereeOptions
-from server.debate.seats.seat import Seat
+from server.debate.seats.seat import Duty, Seat
 from server.debate.seats.synthesizer import Deliverable
 
 if TYPE_CHECKING:

@@ -1,6 +1,9 @@
-"""What a seat that reads each round consists of. Each has its own file here, and a row in `registry`."""
+"""What a seat is asked for in one call (`Duty`), and what one that reads each round consists of (`Seat`).
 
-from abc import abstractmethod
+Each has its own file here, and a row in `registry`.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
@@ -8,13 +11,54 @@ from pydantic import Field
 
 from server.debate.commands.inputs import OfficerInput
 from server.debate.facts.answers import Reading, Remark
+from server.debate.facts.events import AnswerEvent
 from server.debate.facts.fact import Fact
 from server.debate.facts.quoting import quote
+from server.debate.prompts.response_schemas import ask_for_json
+from server.debate.prompts.transcript import render_preamble
 from server.debate.replies.extract import Reply, parse_text
 from server.debate.rules.calls import Call
-from server.debate.seats.duty import Duty
 from server.debate.state.debate import Debate
 from server.debate.state.seats import hides, hides_any
+
+
+class Duty(ABC):
+    task: ClassVar[str]  # as people call it
+    fact: ClassVar[type[AnswerEvent]]  # records its answer
+
+    is_data: ClassVar[bool] = (
+        False  # it counts only if the whole prompt was read, and quotations are not part of it
+    )
+    is_prose: ClassVar[bool] = False  # it is no JSON object, even if it contains one
+    is_strict: ClassVar[bool] = True  # models must keep to its schema, because the schema is ours
+    template: ClassVar[str]  # of the JSON asked for, in words; "" for prose
+
+    def render_material(self, debate: Debate, call: Call) -> str:
+        """The beginning of the prompt: question, documents, positions."""
+        return render_preamble(debate, call)
+
+    @abstractmethod
+    def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
+        """Who the seat is and what it must do now, unless it has a prompt of its own."""
+
+    def render_format(self, debate: Debate, call: Call) -> Iterator[str]:
+        """The last words: the names or positions to choose from, and the form of the answer."""
+        del debate, call
+        if self.template:
+            yield ask_for_json(self.template)
+
+    @abstractmethod
+    def build_schema(self, debate: Debate) -> dict[str, Any] | None:
+        """The JSON Schema of the answer, or None. Our strings have a `maxLength`: small models need grammars."""
+
+    @abstractmethod
+    def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
+        """The fields of the fact.
+
+        Raises:
+            ValueError: the reply is unusable; the text tells the model what to correct. It is asked once more.
+        """
+
 
 R = TypeVar("R", bound=Reading)
 M = TypeVar("M", bound=Remark)

@@ -11,7 +11,7 @@ from server.debate.replies.extract import Reply, find_json
 from server.debate.rules.calls import Call
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
-from server.debate.seats.duty import Duty
+from server.debate.seats.seat import Duty
 from server.debate.state.debate import Debate
 from server.debate.state.labels import order_sides, side_labels
 

@@ -25,6 +25,7 @@ from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import side_labels, turn_text
 from server.debate.state.memo import once
 from server.debate.state.seats import hides
+from server.debate.votes.consensus import SYNTHESIS
 from server.debate.votes.counting import Count, Seat, count_votes
 from server.debate.votes.families import family
 from server.debate.votes.panel import (
@@ -44,7 +45,6 @@ from server.debate.votes.readings import (
     list_speaker_models,
 )
 from server.debate.votes.voters import find_voters, verdict_source
-from server.debate.votes.voting import SYNTHESIS
 
 
 @once

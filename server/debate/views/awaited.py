@@ -12,7 +12,7 @@ from server.debate.machine.render import render_parts
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.seats.registry import name_task
 from server.debate.state.debate import Debate, judge_seats
-from server.debate.votes.rereading import list_first_readings
+from server.debate.votes.voters import list_first_readings
 
 MOST_POSITIONS = 4
 """How many positions the example of a ballot names."""

@@ -15,11 +15,11 @@ from server.debate.verdicts.rules import count_panel, find_unmoved_side
 from server.debate.views.names import name_debate
 from server.debate.views.state import describe_costs
 from server.debate.views.visibility import shows_beliefs, shows_seat
+from server.debate.votes.consensus import APART, SYNTHESIS
 from server.debate.votes.counting import Seat
 from server.debate.votes.families import family
 from server.debate.votes.panel import list_readings_of, list_seats
 from server.debate.votes.voters import verdict_source
-from server.debate.votes.voting import APART, SYNTHESIS
 
 MOST_CORRECTED, MOST_MISSED = 3, 2
 """Lines of each; the findings have all."""

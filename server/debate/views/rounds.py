@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from server.debate.analysis import claims
 from server.debate.arguments.points import format_id
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.documents.reading import build_reading
-from server.debate.documents.report import build_evidence
+from server.debate.documents.digests import build_reading
+from server.debate.documents.evidence import build_evidence
 from server.debate.facts.answers import DefaultPlanUsed, Reading, Researched, SlotFact, Usage
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.events import AnswerEvent, Balloted, Failed, Judged, SlotEvent, Spoke

@@ -15,8 +15,7 @@ from server.debate.analysis.confidence import (
 )
 from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
 from server.debate.answer.lines import AnswerLines
-from server.debate.ballots.challenges import describe_alert, describe_gap
-from server.debate.ballots.hollow import SignalRow, build_signals, find_gap
+from server.debate.ballots.hollow import SignalRow, build_signals, describe_alert, describe_gap, find_gap
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.samples import describe_baseline
 from server.debate.commands.setup.effort import describe_effort
@@ -54,12 +53,11 @@ from server.debate.views.visibility import (
     shows_beliefs,
 )
 from server.debate.views.warnings import failure_lines, list_verdict_warnings
+from server.debate.votes.consensus import SYNTHESIS, describe_agreed
 from server.debate.votes.panel import describe_rule_in_force, has_answered, list_seats
 from server.debate.votes.readings import find_talk_caps
 from server.debate.votes.teams import describe_team
 from server.debate.votes.voters import last_ballot_phase
-from server.debate.votes.voting import SYNTHESIS
-from server.debate.votes.wording import describe_agreed
 
 
 class Panel(BaseModel):

@@ -9,8 +9,8 @@ from server.debate.answer.debates import list_next_phases
 from server.debate.commands.setup.debaters import describe_framing_problem, describe_same_stance
 from server.debate.commands.setup.estimate import plan_waves
 from server.debate.commands.setup.formats import FORMATS
+from server.debate.documents.digests import describe_reading, list_reading_cautions
 from server.debate.documents.evidence import describe_lost_quotes
-from server.debate.documents.reading import describe_reading, list_reading_cautions
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, Usage
 from server.debate.facts.causes import PROVIDER_CAUSES, FailureCause
 from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spoke

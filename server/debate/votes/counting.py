@@ -13,8 +13,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from server.debate.facts.events import Outcome
+from server.debate.votes.consensus import APART, SYNTHESIS
 from server.debate.votes.families import family
-from server.debate.votes.voting import APART, SYNTHESIS
 
 UNKNOWN_WEIGHT = Fraction(110, 100)
 """The weight of a judge whose record is not known: ln 3, as if it were right in three of four cases."""

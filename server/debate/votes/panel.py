@@ -15,20 +15,20 @@ from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model, phase_seats
-from server.debate.votes.consensus import classify_share, describe_rule
-from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
-from server.debate.votes.rereading import list_readings
-from server.debate.votes.voters import verdict_source
-from server.debate.votes.voting import (
+from server.debate.votes.consensus import (
     APART,
     SYNTHESIS,
     CastVote,
     Silence,
     apply_rule,
     build_count,
+    classify_share,
     compute_support,
+    describe_rule,
     sum_weights,
 )
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
+from server.debate.votes.voters import list_readings, verdict_source
 
 RELEASE = re.compile(r"[-@][0-9]{3,}[0-9-]*$|:latest$")
 """What a provider appends to the name of a model in its answers, as "-2026-01-31" or "-0613"."""

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from anyio import to_thread
 
 from server.debate.analysis.debates import NEVER_RATED
-from server.debate.ballots.similarity import compute_cosine
+from server.debate.ballots.convergence import compute_cosine
 from server.debate.facts.answers import Usage
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn, Recalled, Withdrawal
 from server.debate.facts.events import Event

@@ -17,7 +17,7 @@ from server.debate.answer.prompts import (
     write_review_task,
 )
 from server.debate.facts.advice import Checked, Fault, Opinion
-from server.debate.prompts.advice_schemas import (
+from server.debate.prompts.response_schemas import (
     answer_schema,
     check_schema,
     exchange_schema,

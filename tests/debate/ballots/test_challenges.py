@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from server.debate.ballots.challenges import build_challenge, list_challenges
+from server.debate.ballots.hollow import build_challenge, list_challenges
 from server.debate.facts.beliefs import Alerted, Gap
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.interventions import RoundsExtended

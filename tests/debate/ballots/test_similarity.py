@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from server.debate.ballots.report import describe_measurement
-from server.debate.ballots.similarity import (
+from server.debate.ballots.convergence import (
     SIMILAR,
     extract_numbers,
     find_likeness,
 )
+from server.debate.ballots.report import describe_measurement
 from server.debate.commands.setup.ballots import add_meter
 from server.debate.facts.answers import Measured, build_embedding_key
 from server.debate.facts.beliefs import Converged

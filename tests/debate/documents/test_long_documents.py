@@ -9,7 +9,7 @@ import pytest
 
 from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.estimate import estimate
-from server.debate.documents.passages import build_passages, find_passage_problem
+from server.debate.documents.digests import build_passages, find_passage_problem
 from server.debate.documents.sections import PASSAGE_LENGTH, describe_section, search_passage, split_document
 from server.debate.facts.answers import Digested, Extent, PassageRead
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError

@@ -13,7 +13,7 @@ from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
 from server.debate.views.events import event_names
 from server.debate.views.verdict import build_report, build_verdict
-from server.debate.votes.wording import describe_agreed
+from server.debate.votes.consensus import describe_agreed
 from tests.support.records import build_bodies, verify_bodies
 from tests.support.simulation import (
     DebateSimulation,

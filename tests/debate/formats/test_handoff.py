@@ -13,7 +13,7 @@ from server.debate.facts.events import Failed, Spoke
 from server.debate.machine.decide import decide
 from server.debate.machine.interpret import interpret
 from server.debate.machine.render import render
-from server.debate.prompts.tool_schemas import FunctionCall
+from server.debate.prompts.prompt import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.state.labels import side_labels

@@ -9,7 +9,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Resumed
 from server.debate.facts.text import format_heading
 from server.debate.machine.render import render
-from server.debate.prompts.tool_schemas import FunctionCall
+from server.debate.prompts.prompt import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.seats.referee import Audited

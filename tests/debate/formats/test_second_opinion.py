@@ -12,7 +12,7 @@ from server.debate.answer.prompts import order_answers
 from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.effort import describe_effort
 from server.debate.commands.setup.estimate import estimate
-from server.debate.documents.reading import describe_reading
+from server.debate.documents.digests import describe_reading
 from server.debate.facts.answers import Answer, Lookup, Researched
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, PhaseEntered

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.prompts.tool_schemas import (
+from server.debate.prompts.prompt import (
     MAX_ARGUMENTS_LENGTH,
     Function,
     FunctionCall,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.votes.consensus import classify_share
+from server.debate.votes.consensus import SYNTHESIS, classify_share
 from server.debate.votes.counting import (
     Count,
     Seat,
@@ -18,7 +18,6 @@ from server.debate.votes.counting import (
     count_votes,
 )
 from server.debate.votes.families import family
-from server.debate.votes.voting import SYNTHESIS
 
 pytestmark = pytest.mark.requirement("N2")
 

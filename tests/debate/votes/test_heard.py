@@ -13,7 +13,7 @@ from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.state.labels import side_labels
 from server.debate.views.verdict import build_verdict
-from server.debate.votes.heard import list_unargued
+from server.debate.votes.readings import list_unargued
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,

@@ -12,9 +12,9 @@ from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.findings import describe_comparison
 from server.debate.views.verdict import build_verdict
+from server.debate.votes.consensus import APART, SYNTHESIS
 from server.debate.votes.counting import Seat, count_votes
 from server.debate.votes.panel import list_judgments
-from server.debate.votes.voting import APART, SYNTHESIS
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from server.debate.facts.beliefs import RuleKind, VotingRule
 from server.debate.votes import consensus
-from server.debate.votes.voting import SYNTHESIS, CastVote, Finding, apply_rule, build_count
+from server.debate.votes.consensus import SYNTHESIS, CastVote, Finding, apply_rule, build_count
 
 pytestmark = pytest.mark.requirement("D10")
 

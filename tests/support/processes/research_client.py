@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from server.debate.facts.answers import Lookup
-from server.debate.prompts.tool_schemas import FunctionCall
+from server.debate.prompts.prompt import FunctionCall
 from server.research import Research
 from server.settings import ResearchServer
 from tests.support.patience import PATIENCE
