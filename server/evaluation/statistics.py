@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import NormalDist
 
-from server.debate.analysis.calibration import Bin, Outcomes, compute_calibration_error, sort_into_bins
+from server.debate.analysis.beliefs import Bin, Outcomes, compute_calibration_error, sort_into_bins
 from server.evaluation.scores import Answer, Spending
 
 RESAMPLES = 4_000

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 import click
 
 from server.cli import session
-from server.debate.analysis.calibration import Calibration
+from server.debate.analysis.beliefs import Calibration
 from server.debate.analysis.confidence import describe_outcome
 from server.debate.analysis.debates import format_weight
 from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_panel

@@ -84,13 +84,10 @@ def list_readings(debate: Debate) -> list[Judged]:
     return [reading for reading in informative if not hides(debate.setup, hidden, reading.seat)]
 
 
-def find_voters(debate: Debate) -> dict[str, Balloted]:
+def find_shown_ballots(debate: Debate) -> dict[str, Balloted]:
     """The last private ballots of the debaters that clients may see, by name."""
-    return (
-        {}
-        if hides_any(debate.setup, debate.setup.hidden_from_client, "debaters")
-        else find_last_ballots(debate)
-    )
+    is_hidden = hides_any(debate.setup, debate.setup.hidden_from_client, "debaters")
+    return {} if is_hidden else find_last_ballots(debate)
 
 
 def rank_support(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
@@ -119,7 +116,7 @@ def rank_objections(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
     winner = debate.verdict.winner if debate.verdict else ""
     side = graph.sides.get(winner, "")
     objections = [
-        (link.source, f"{link.relation} {name_point(link.target)}, never answered")
+        (link.source, f"{link.relation} [{id_of(link.target)}], never answered")
         for link in graph.open_attacks
         if graph.side(link.target) == side
     ]
@@ -131,7 +128,7 @@ def rank_objections(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
         if point in graph.points and graph.side(point) != side
     ]
     objections += [
-        (link.source, f"{link.relation} {name_point(link.target)}, too late for an answer")
+        (link.source, f"{link.relation} [{id_of(link.target)}], too late for an answer")
         for link in graph.late_attacks
         if graph.side(link.target) == side
     ]
@@ -146,7 +143,7 @@ def list_common_ground(debate: Debate, graph: Graph) -> list[str]:
     lines = [
         f"{quote_point(debate, graph, point)} ({describe_agreement(links)})" for point, links in by_sides
     ]
-    ballots = find_voters(debate)
+    ballots = find_shown_ballots(debate)
     choices = {ballot.choice for ballot in ballots.values()}
     if len(ballots) == len(debate.names) and len(choices) == 1 and "" not in choices:
         lines.append(f"in private all debaters hold {choices.pop()}'s position the likeliest")
@@ -184,7 +181,7 @@ def list_settling(debate: Debate) -> list[str]:
     statements = [
         (reading.seat, name_sides(debate, reading.would_change, reading.slot_index)) for reading in readings
     ]
-    ballots = find_voters(debate)
+    ballots = find_shown_ballots(debate)
     statements += [
         (name, name_sides(debate, ballots[name].would_check)) for name in debate.names if name in ballots
     ]
@@ -198,7 +195,7 @@ def list_settling(debate: Debate) -> list[str]:
 def list_private_concessions(debate: Debate, graph: Graph) -> list[dict[str, str]]:
     """Points of another side that moved a debater, by its last private ballot."""
     rows = []
-    for name, ballot in find_voters(debate).items():
+    for name, ballot in find_shown_ballots(debate).items():
         point = ballot.moved_by
         if point and point in graph.points and graph.side(point) != graph.sides[name]:
             rows.append({"point": id_of(point), "by": name, "holds": ballot.choice})
@@ -294,17 +291,13 @@ def id_of(point: Citation) -> str:
     return format_id(point, point.seat)
 
 
-def name_point(point: Citation) -> str:
-    return f"[{id_of(point)}]"
-
-
 def name_side(graph: Graph, side: str) -> str:
     return ", ".join(name for name, side_of_name in graph.sides.items() if side_of_name == side)
 
 
 def quote_point(debate: Debate, graph: Graph, point: Citation) -> str:
     """A point in a line: its id, and the beginning of its words between quotation marks."""
-    return f"{name_point(point)} {quote_inline(show_point(debate, graph.points[point]), TEXT_BYTES)}"
+    return f"[{id_of(point)}] {quote_inline(show_point(debate, graph.points[point]), TEXT_BYTES)}"
 
 
 def quote_points(debate: Debate, graph: Graph, ranking: Iterable[tuple[Citation, str]]) -> list[str]:
@@ -313,11 +306,11 @@ def quote_points(debate: Debate, graph: Graph, ranking: Iterable[tuple[Citation,
 
 
 def show_point(debate: Debate, point: Point) -> str:
-    """A point in a line: its id and the beginning of its words, quoted."""
     return show_part(debate, point.turn, point.span.start, point.span.end)
 
 
 def show_part(debate: Debate, turn: Spoke, start: int, end: int) -> str:
+    """A part of a turn with names, and the server's marks after its quotes."""
     return mark_quotes(debate, turn.text, turn.seen, lambda part: name_sides(debate, part), start, end)
 
 

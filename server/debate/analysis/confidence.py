@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
+from server.debate.analysis.beliefs import pool_beliefs
 from server.debate.analysis.debates import format_weight, pool_judges, read_calibration
 from server.debate.analysis.judgments import spread_belief
-from server.debate.analysis.pooling import Believer, pool_beliefs
 from server.debate.answer.count import describe_agreement, find_probability
 from server.debate.answer.debates import build_panel, count_debate
 from server.debate.answer.lines import UNMEASURED
@@ -17,7 +17,7 @@ from server.debate.facts.beliefs import Vote
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
-from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat
 from server.debate.votes.families import family
 from server.debate.votes.panel import (
     find_learnt_weight,
@@ -89,19 +89,15 @@ def compute_advice_confidence(debate: Debate) -> float | None:
     calibration = read_calibration(debate.setup.ledger)
     if not (calibration.items and count.ahead):
         return None
-    others = {one.side for one in count.ballots} - {"", count.ahead}
+    others = {ballot.side for ballot in count.ballots} - {"", count.ahead}
     sides = (count.ahead, *(sorted(others) or ["another"]))
-    believers, believing = [], []
-    for one in count.ballots:
-        beliefs = None
-        if one.side and one.seat in panel.readers:
-            beliefs = spread_belief(sides, one.side, Fraction(find_probability(panel, one.seat), 100))
-            believing.append(
-                Seat(one.seat, panel.models[one.seat], one.side, family=panel.families[one.seat])
-            )
-        believers.append(Believer(Fraction(1), beliefs))
-    pooled = pool_beliefs(believers, sides, float(count_voices(believing)), calibration)
-    return round(pooled[count.ahead], 2)
+    asked = []
+    for ballot in count.ballots:
+        name, beliefs = ballot.seat, None
+        if ballot.side and name in panel.readers:
+            beliefs = spread_belief(sides, ballot.side, Fraction(find_probability(panel, name), 100))
+        asked.append((Seat(name, panel.models[name], ballot.side, family=panel.families[name]), beliefs))
+    return round(pool_beliefs(asked, sides, calibration)[count.ahead], 2)
 
 
 def describe_record(debate: Debate) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from server.debate.analysis.calibration import NO_CALIBRATION, Calibration
+from server.debate.analysis.beliefs import NO_CALIBRATION, Calibration, pool_beliefs
 from server.debate.analysis.judgments import AFTER, APART, Beliefs, Judgment, Reading
-from server.debate.analysis.pooling import Believer, pool_beliefs
 from server.debate.analysis.records import JudgeRecord
 from server.debate.answer.count import find_probability
 from server.debate.answer.debates import build_panel, count_debate
@@ -20,7 +19,7 @@ from server.debate.facts.text import normalize_topic
 from server.debate.interventions.outcome import find_found
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import find_first_side
-from server.debate.votes.counting import Seat, count_voices
+from server.debate.votes.counting import Seat
 from server.debate.votes.panel import (
     find_own_seat,
     find_rated_model,
@@ -55,13 +54,11 @@ def pool_judges(debate: Debate, votes: tuple[Vote, ...]) -> PooledBeliefs:
     """The pooled beliefs of all judges that were asked."""
     if verdict_source(debate.setup) != "judges":
         return PooledBeliefs({})
-    seats = list_seats(debate, votes)
-    beliefs = [average_beliefs(debate, seat) for seat in seats]
-    believing_seats = [seat for seat, belief in zip(seats, beliefs, strict=True) if belief]
+    asked = [(seat, average_beliefs(debate, seat)) for seat in list_seats(debate, votes)]
     calibration = read_calibration(debate.setup.ledger)
-    believers = [Believer(seat.weight, belief) for seat, belief in zip(seats, beliefs, strict=True)]
-    shares = pool_beliefs(believers, debate.names, float(count_voices(believing_seats)), calibration)
-    return PooledBeliefs(shares, len(believing_seats) if shares else 0, calibration.items)
+    shares = pool_beliefs(asked, debate.names, calibration)
+    believing_count = sum(beliefs is not None for _, beliefs in asked)
+    return PooledBeliefs(shares, believing_count if shares else 0, calibration.items)
 
 
 def average_beliefs(debate: Debate, seat: Seat) -> Beliefs | None:

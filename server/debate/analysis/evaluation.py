@@ -6,22 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from server.debate.analysis.calibration import (
+from server.debate.analysis.beliefs import (
     NO_CALIBRATION,
     Calibration,
     Outcomes,
     compute_calibration_error,
+    pool_beliefs,
     sort_into_bins,
 )
 from server.debate.analysis.judgments import Judgment, group_by_item, list_sides
-from server.debate.analysis.pooling import Believer, pool_beliefs
 from server.debate.analysis.records import JudgeRecord
 from server.debate.votes.counting import (
     CLEAR_MARGIN,
     UNKNOWN_WEIGHT,
     Count,
     Seat,
-    count_voices,
     count_votes,
     grade_lead,
 )
@@ -174,15 +173,8 @@ def score_winner(winner: str, gold: str) -> int:
 def pool_item(judgments: Sequence[Judgment], panel: Panel) -> dict[str, float]:
     """The pooled beliefs in the sides of an item; {} where no judge gave any."""
     sides = list_sides(judgments)
-    beliefs = [judgment.compute_beliefs(sides) for judgment in judgments]
-    believers = [
-        Believer(panel.records[judgment.judge].weight, belief)
-        for judgment, belief in zip(judgments, beliefs, strict=True)
-    ]
-    believing_seats = [
-        panel.build_seat(judgment) for judgment, belief in zip(judgments, beliefs, strict=True) if belief
-    ]
-    return pool_beliefs(believers, sides, float(count_voices(believing_seats)), panel.calibration)
+    asked = [(panel.build_seat(judgment), judgment.compute_beliefs(sides)) for judgment in judgments]
+    return pool_beliefs(asked, sides, panel.calibration)
 
 
 def score_pooled_beliefs(items: Iterable[Sequence[Judgment]], panel: Panel) -> PooledScores:

@@ -5,18 +5,8 @@ from typing import Annotated, assert_never
 
 from pydantic import BaseModel, Field
 
-from server.debate.facts.escalation import (
-    EscalationEvent,
-    MirrorHeld,
-    MirrorOpened,
-    MirrorSkipped,
-)
-from server.debate.facts.interventions import (
-    ModelReplaced,
-    RoundsExtended,
-    TextIntervention,
-    TurnRetracted,
-)
+from server.debate.facts.escalation import EscalationEvent, MirrorHeld, MirrorOpened, MirrorSkipped
+from server.debate.facts.interventions import ModelReplaced, RoundsExtended, TextIntervention, TurnRetracted
 from server.debate.facts.quoting import quote_heading
 from server.debate.state.debate import Debate
 from server.debate.votes.panel import Comparison, compare_mirror
@@ -40,7 +30,8 @@ def build_mirror_report(debate: Debate) -> MirrorReport:
     opening, comparison = debate.mirror_opened, compare_mirror(debate)
     debate_id = opening.debate_id if opening else ""
     if comparison is None:
-        return MirrorReport(debate_id=debate_id, told=describe_missing_mirror(debate))
+        event = debate.mirror if isinstance(debate.mirror, MirrorSkipped) else opening
+        return MirrorReport(debate_id=debate_id, told=describe_escalation(event) if event else "")
     is_known = not find_other_texts(debate)
     return MirrorReport(
         debate_id=debate_id,
@@ -49,13 +40,6 @@ def build_mirror_report(debate: Debate) -> MirrorReport:
         debater_effect=round(float(comparison.debater_effect), 2) if is_known else None,
         told=describe_comparison(debate, comparison),
     )
-
-
-def describe_missing_mirror(debate: Debate) -> str:
-    """Why no mirror counts; "" where none was requested."""
-    if isinstance(debate.mirror, MirrorSkipped):
-        return f"No mirror counts: {debate.mirror.reason.rstrip('.')}."
-    return describe_escalation(debate.mirror_opened) if debate.mirror_opened else ""
 
 
 def describe_comparison(debate: Debate, comparison: Comparison) -> str:
@@ -111,8 +95,5 @@ def describe_escalation(event: EscalationEvent) -> str:
 
 def describe_added_work(debate: Debate) -> str:
     """Work under way beyond the debate itself, in a sentence; "" for none."""
-    if debate.ended:
-        return ""
-    if debate.mirror_opened and not debate.mirror:
-        return describe_escalation(debate.mirror_opened)
-    return ""
+    is_under_way = not (debate.ended or debate.mirror)
+    return describe_escalation(debate.mirror_opened) if is_under_way and debate.mirror_opened else ""

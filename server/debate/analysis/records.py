@@ -12,25 +12,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
-from server.debate.analysis.judgments import (
-    AFTER,
-    APART,
-    Judgment,
-)
+from server.debate.analysis.beliefs import Calibration, Outcomes, fit_calibration
+from server.debate.analysis.judgments import AFTER, APART, Judgment
 
 PRIOR_RIGHT, PRIOR_ITEMS = 6, 8
-AGREEMENT_LOW, AGREEMENT_HIGH = (
-    Fraction(65, 100),
-    Fraction(85, 100),
-)  # no trust below the first, full from the second
+AGREEMENT_LOW, AGREEMENT_HIGH = Fraction(65, 100), Fraction(85, 100)
+"""No trust below the first, full from the second."""
+
 PRIOR_AGREEING = 6  # of PRIOR_ITEMS
 TRUST_ITEMS = 40  # settled votes that count as much as the agreement of readings
 PROVEN_ITEMS, PROVEN_ACCURACY = 20, 0.8
-PLACE_BIAS = Fraction(
-    3, 5
-)  # from this share of readings for (or against) the side shown first on, a warning says so
-FEW_READINGS = 20
+PLACE_BIAS, FEW_READINGS = Fraction(3, 5), 20
+"""A warning says so from this share of readings for (or against) the side shown first on, where there are not few."""
 
 
 @dataclass(frozen=True)
@@ -107,38 +100,24 @@ class JudgeStatistics:
     @property
     def warning(self) -> str:
         """What to know before asking this judge, in sentences; "" for nothing."""
-        return " ".join(list_warnings(self))
+        record, warnings = self.record, []
+        if not record.weight:
+            is_guessing = compute_share(record.right, record.wrong) <= Fraction(1, 2)
+            why = " They are right no more often than by chance." if is_guessing else ""
+            warnings.append(f"Its votes count nothing.{why}")
+        if not record.asked:
+            warnings.append("Only items that it read in both orders count, and there is none.")
+        elif record.settled < PROVEN_ITEMS:
+            warnings.append(f"From {PROVEN_ITEMS} votes on the weight says something of this judge.")
+        if self.agreement is not None and self.agreement < AGREEMENT_LOW:
+            warnings.append("Its two readings disagree too often.")
+        if self.readings >= FEW_READINGS and not 1 - PLACE_BIAS < (self.first_rate or 0) < PLACE_BIAS:
+            warnings.append("Where a side stands decides too many of its votes.")
+        return " ".join(warnings)
 
 
 def divide(part: int, whole: int) -> Fraction | None:
     return Fraction(part, whole) if whole else None
-
-
-def list_warnings(statistics: JudgeStatistics) -> list[str]:
-    record, warnings = statistics.record, []
-    if not record.weight:
-        is_guessing = compute_share(record.right, record.wrong) <= Fraction(1, 2)
-        why = " They are right no more often than by chance." if is_guessing else ""
-        warnings.append(f"Its votes count nothing.{why}")
-    if not record.asked:
-        warnings.append("Only items that it read in both orders count, and there is none.")
-    elif record.settled < PROVEN_ITEMS:
-        warnings.append(f"From {PROVEN_ITEMS} votes on the weight says something of this judge.")
-    agreement, first_rate = statistics.agreement, statistics.first_rate
-    if agreement is not None and agreement < AGREEMENT_LOW:
-        warnings.append("Its two readings disagree too often.")
-    if first_rate is None or statistics.readings < FEW_READINGS:
-        return warnings
-    if not 1 - PLACE_BIAS < first_rate < PLACE_BIAS:
-        warnings.append("Where a side stands decides too many of its votes.")
-    return warnings
-
-
-def count_record(judge: str, judgments: Iterable[Judgment]) -> JudgeRecord:
-    turned = [judgment for judgment in judgments if judgment.is_turned]
-    consistent = sum(judgment.is_consistent for judgment in turned)
-    right = sum(judgment.is_right for judgment in turned)
-    return JudgeRecord(judge, len(turned), consistent, right, consistent - right)
 
 
 def summarize_judges(judgments: Iterable[Judgment]) -> list[JudgeStatistics]:
@@ -217,8 +196,11 @@ def summarize_judge(judge: str, judgments: list[Judgment]) -> JudgeStatistics:
     readings = [
         reading for judgment in judgments for reading in judgment.readings if reading.choice and reading.first
     ]
+    turned = [judgment for judgment in judgments if judgment.is_turned]
+    consistent = sum(judgment.is_consistent for judgment in turned)
+    right = sum(judgment.is_right for judgment in turned)
     return JudgeStatistics(
-        record=count_record(judge, judgments),
+        record=JudgeRecord(judge, len(turned), consistent, right, consistent - right),
         first_rate=divide(sum(reading.choice == reading.first for reading in readings), len(readings)),
         readings=len(readings),
     )

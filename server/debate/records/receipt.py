@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
-from itertools import chain
+from itertools import zip_longest
 from typing import Any
 
 from server.debate.analysis.confidence import build_confidence
@@ -37,6 +37,9 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "counterpoint/receipt/1"
 RULES = "counterpoint/rules/1"
 """Names the rules of counting. If a later release counts otherwise, its rules have another name."""
+
+MISSING = object()
+"""Equal to nothing that a JSON value holds."""
 
 Json = dict[str, Any]
 
@@ -104,31 +107,24 @@ def list_deciding_answers(debate: Debate, history: Sequence[Recorded]) -> dict[i
     deciding: list[AnswerEvent] = [*debate.judgments, *debate.last_ballots, *debate.advice]
     deciding += debate.round_summaries[-1:] if verdict_source(debate.setup) == "moderator" else ()
     deciding += [answer for answer in (debate.comparison, debate.deliverable) if answer]
-    answers: dict[int, AnswerEvent] = {}
-    for entry in history:
-        event = entry.event
-        if (
-            isinstance(event, Judged | Balloted | Compared | RoundClosed | Synthesized | AdviceEvent)
-            and event in deciding
-        ):
-            answers[entry.seq] = event
-    return answers
+    kinds = Judged | Balloted | Compared | RoundClosed | Synthesized | AdviceEvent
+    facts = ((entry.seq, entry.event) for entry in history)
+    return {seq: event for seq, event in facts if isinstance(event, kinds) and event in deciding}
 
 
 def describe_answer(seq: int, answer: AnswerEvent) -> Json:
-    usage = answer.usage
-    hashes = {"prompt_sha256": usage.prompt_sha256, "reply_id": usage.reply_id}
-    return {"seq": seq, "seat": answer.seat, "model": usage.model, **hashes}
+    usage = answer.usage.model_dump(include={"model", "prompt_sha256", "reply_id"})
+    return {"seq": seq, "seat": answer.seat, **usage}
 
 
 def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json:
     conclusion = debate.verdict
     if conclusion is None:
         return {"outcome": "", "winner": "", "consensus": "", "votes": [], "dissent": []}
-    weights = [seat.weight for seat in list_seats(debate, conclusion.votes)]
+    seats = list_seats(debate, conclusion.votes)
     votes = [
-        describe_vote(debate, vote, weight, answers)
-        for vote, weight in zip(conclusion.votes, weights, strict=True)
+        describe_vote(debate, vote, seat.weight, answers)
+        for vote, seat in zip(conclusion.votes, seats, strict=True)
     ]
     statement: Json = {
         "outcome": conclusion.outcome,
@@ -139,7 +135,6 @@ def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json
     }
     if votes:
         count = count_panel(debate, conclusion.votes)
-        seats = list_seats(debate, conclusion.votes)
         statement["count"] = {
             "asked": len(seats),
             "voted": sum(bool(seat.side) for seat in seats),
@@ -195,25 +190,14 @@ def find_difference(actual: Any, expected: Any, path: str = "") -> str:
     """Where two JSON values first differ, as `a.b[2]`; "" if they are equal, also in their types."""
     if isinstance(actual, dict) and isinstance(expected, dict):
         names = sorted({*actual, *expected})
-        parts = (
-            (
-                f"{path}.{name}".lstrip("."),
-                name in actual and name in expected,
-                actual.get(name),
-                expected.get(name),
-            )
+        parts = [
+            (f"{path}.{name}".lstrip("."), actual.get(name, MISSING), expected.get(name, MISSING))
             for name in names
-        )
+        ]
     elif isinstance(actual, list) and isinstance(expected, list):
-        count = min(len(actual), len(expected))
-        extra = [(f"{path}[{count}]", False, None, None)] if len(actual) != len(expected) else []
-        pairs = ((f"{path}[{n}]", True, actual[n], expected[n]) for n in range(count))
-        parts = chain(pairs, extra)  # type: ignore[assignment]
+        pairs = enumerate(zip_longest(actual, expected, fillvalue=MISSING))
+        parts = [(f"{path}[{number}]", *pair) for number, pair in pairs]
     else:
         return "" if type(actual) is type(expected) and actual == expected else path or "all of it"
-    for where, is_in_both, left, right in parts:
-        if not is_in_both:
-            return where
-        if difference := find_difference(left, right, where):
-            return difference
-    return ""
+    differences = (find_difference(left, right, where) for where, left, right in parts)
+    return next(filter(None, differences), "")

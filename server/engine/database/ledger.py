@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
+from server.debate.analysis.beliefs import Calibration, Outcomes, fit_calibration
 from server.debate.analysis.debates import (
     ITS_MIRROR,
     NEVER_RATED,

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Ended, Recorded
+from server.debate.facts.events import Recorded
+from server.debate.records.receipt import find_end
 from server.debate.views.provenance import RECORDED_HERE, Provenance
 from server.signing import OWN, Origin, Signer, find_key_id, open_envelope
 from storage.canonical import parse_json
@@ -46,11 +47,6 @@ def find_provenance(
         adopted=origin.adopted,
         entries_elsewhere=elsewhere,
     )
-
-
-def find_end(history: Sequence[Recorded]) -> int:
-    """The number of the entry that ends the debate; 0 if it has not ended."""
-    return next((entry.seq for entry in reversed(history) if isinstance(entry.event, Ended)), 0)
 
 
 def find_own_key(signer: Signer) -> str:

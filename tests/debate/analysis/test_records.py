@@ -12,7 +12,6 @@ from server.debate.analysis.records import (
     BallotStatistics,
     JudgeRecord,
     JudgeStatistics,
-    count_record,
     summarize_ballots,
     summarize_judges,
 )
@@ -78,14 +77,14 @@ def test_a_weight_is_never_negative_and_one_more_right_vote_never_lowers_it(
 
 def test_a_record_counts_votes_that_both_readings_agree_on() -> None:
     judgments = [judge("1", "aa"), judge("2", "bb"), judge("3", "ab"), judge("4", "--"), judge("5", "a")]
-    assert count_record("m", judgments) == JudgeRecord("m", asked=4, consistent=2, right=1, wrong=1)
     found = summarize(*judgments)
+    assert found.record == JudgeRecord("m", asked=4, consistent=2, right=1, wrong=1)
     assert (found.accuracy, found.agreement) == (Fraction(1, 2), Fraction(1, 2))
 
 
 def test_whoever_names_a_side_where_none_was_right_was_wrong() -> None:
     judgments = [judge("1", "aa", gold=""), judge("2", "--", gold="")]
-    assert count_record("m", judgments) == JudgeRecord("m", asked=2, consistent=1, right=0, wrong=1)
+    assert summarize(*judgments).record == JudgeRecord("m", asked=2, consistent=1, right=0, wrong=1)
 
 
 def test_choices_of_what_stands_first_are_counted_where_it_is_known() -> None:
