@@ -122,6 +122,11 @@ FRAMES = (
         "server.",
     ),
     Frame(
+        "server/evaluation/questions.py",
+        "Line …: …: {}. Write …",
+        "Change the line of the file of questions that it names, and run the command again.",
+    ),
+    Frame(
         "server/hooks",
         "The hooks file … (COUNTERPOINT_HOOKS) cannot be used: line …: …: {}.",
         "Change the line that it names, as [Hooks](hooks.md) describes it, and start again: no server starts with a "

@@ -66,7 +66,7 @@ ROOMS = {
         "debate engine hooks models optional redaction research settings signing startup storage telemetry upkeep",
         "",
     ),
-    "evaluation": ("debate engine", "anyio"),
+    "evaluation": ("debate engine", "anyio pydantic"),
     "mcp": (
         "background_tasks caller compose debate engine models redaction settings startup storage tools web",
         "anyio mcp pydantic",

@@ -3,14 +3,23 @@
 Other keys are left alone: many collections have more.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
 
 from server.debate.commands.setup.debaters import MAX_DEBATERS, MIN_DEBATERS
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import clean, clean_line, collapse_whitespace
 from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH
 
@@ -19,110 +28,76 @@ MAX_ID_LENGTH = 200
 SHAPE = '{"id": "q1", "question": "…?", "options": ["…", "…"], "answer": 0}'
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """`answer`: the index of the right option, from 0."""
+def check_line(text: str) -> str:
+    if clean_line(text) != text:
+        raise ValueError("it is more than one line")
+    return text
 
-    id: str
-    text: str
-    options: tuple[str, ...]
+
+def check_options(options: tuple[str, ...]) -> tuple[str, ...]:
+    first: dict[str, int] = {}
+    for index, option in enumerate(options):
+        if (same := first.setdefault(collapse_whitespace(option), index)) != index:
+            raise ValueError(f"options {same} and {index} are the same")
+    return options
+
+
+def limit_text(limit: int) -> StringConstraints:
+    return StringConstraints(strip_whitespace=True, min_length=1, max_length=limit)
+
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(strict=True))
+class Question:
+    """`id`: whole numbers count as text. `answer`: the index of the right option, from 0."""
+
+    id: Annotated[
+        str,
+        limit_text(MAX_ID_LENGTH),
+        BeforeValidator(lambda value: str(value) if type(value) is int else value),
+        AfterValidator(check_line),
+    ]
+    text: Annotated[str, limit_text(MAX_QUESTION_LENGTH), AfterValidator(clean), Field(alias="question")]
+    options: Annotated[
+        tuple[Annotated[str, limit_text(MAX_STANCE_LENGTH), AfterValidator(clean)], ...],
+        Field(min_length=MIN_DEBATERS, max_length=MAX_DEBATERS),
+        AfterValidator(check_options),
+    ]
     answer: int
+
+    @model_validator(mode="after")
+    def check_answer(self) -> Self:
+        if not 0 <= self.answer < len(self.options):
+            raise ValueError(f"the answer is the number of an option, from 0 to {len(self.options) - 1} here")
+        return self
+
+
+QUESTION = TypeAdapter(Question)
 
 
 def parse_questions(content: bytes) -> list[Question]:
     """The questions of a file, in its order.
 
-    Raises:
-        InvalidRequestError: something is wrong with a line; the text has its number and says what to change.
+    Raises InvalidRequestError where something is wrong with a line; the text has its number and says what to change.
     """
-    if len(content) > MAX_FILE_BYTES:
-        raise InvalidRequestError(f"The file is larger than {MAX_FILE_BYTES >> 20} MB.")
-    found: dict[str, Question] = {}
+    require(len(content) <= MAX_FILE_BYTES, f"The file is larger than {MAX_FILE_BYTES >> 20} MB.")
+    questions: dict[str, Question] = {}
     lines: dict[str, int] = {}
-    for number, raw in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        if not raw.strip():
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if not line.strip():
             continue
-        question = read_question(parse_line(raw, number), number)
-        if question.id in found:
-            refuse(number, f'the id "{question.id}" is that of line {lines[question.id]}', "Give it another")
-        found[question.id], lines[question.id] = question, number
-    if not found:
-        raise InvalidRequestError(f"The file holds no question. Each is one line: {SHAPE}.")
-    return list(found.values())
+        try:
+            question = QUESTION.validate_json(line)
+        except ValidationError as error:
+            raise InvalidRequestError(f"Line {number}: {describe_problem(error)}. Write {SHAPE}.") from None
+        first_line = lines.setdefault(question.id, number)
+        problem = f'Line {number}: the id "{question.id}" is that of line {first_line}. Give it another.'
+        require(first_line == number, problem)
+        questions[question.id] = question
+    require(bool(questions), f"The file holds no question. Each is one line: {SHAPE}.")
+    return list(questions.values())
 
 
-def refuse(line: int, problem: str, advice: str) -> NoReturn:
-    raise InvalidRequestError(f"Line {line}: {problem}. {advice}.")
-
-
-def parse_line(raw: bytes, number: int) -> Mapping[str, Any]:
-    try:
-        data = json.loads(raw.decode("utf-8"))
-    except UnicodeDecodeError:
-        refuse(number, "it is not UTF-8", "Save the file in UTF-8")
-    except RecursionError:
-        refuse(number, "it is nested too deeply", f"Write {SHAPE}")
-    except ValueError as error:
-        where = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        refuse(number, f"it is not JSON{where}", f"Each question is one whole line: {SHAPE}")
-    if not isinstance(data, dict):
-        refuse(number, "it is not an object", f"Write {SHAPE}")
-    for key in ("id", "question", "options", "answer"):
-        if key not in data:
-            field_names = ", ".join(sorted(map(clean_line, data)))[:100] or "nothing"
-            refuse(number, f'"{key}" is missing (there is {field_names})', f"Write {SHAPE}")
-    return data
-
-
-def read_question(data: Mapping[str, Any], line: int) -> Question:
-    options = read_options(data["options"], line)
-    return Question(
-        id=read_id(data["id"], line),
-        text=read_text(data["question"], line, '"question"', MAX_QUESTION_LENGTH),
-        options=options,
-        answer=read_answer(data["answer"], options, line),
-    )
-
-
-def read_id(value: Any, line: int) -> str:
-    """Its id; whole numbers count as text."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    text = read_text(value, line, '"id"', MAX_ID_LENGTH)
-    if clean_line(text) != text:
-        refuse(line, '"id" is more than one line', "Shorten it")
-    return text
-
-
-def read_text(value: Any, line: int, what: str, limit: int) -> str:
-    if not isinstance(value, str):
-        refuse(line, f"{what} is not text", "Put it between quotation marks")
-    text = clean(value)
-    if not text:
-        refuse(line, f"{what} is empty", "Write it out")
-    if len(text) > limit:
-        refuse(line, f"{what} has {len(text):,} characters, and {limit:,} are the most", "Shorten it")
-    return text
-
-
-def read_options(value: Any, line: int) -> tuple[str, ...]:
-    if not isinstance(value, list) or not MIN_DEBATERS <= len(value) <= MAX_DEBATERS:
-        many = f"{len(value)} options" if isinstance(value, list) else "no list of options"
-        refuse(line, f"it has {many}", f"Give {MIN_DEBATERS} to {MAX_DEBATERS}")
-    options = [
-        read_text(each, line, f"option {index}", MAX_STANCE_LENGTH) for index, each in enumerate(value)
-    ]
-    first: dict[str, int] = {}
-    for index, option in enumerate(options):
-        if (same := first.setdefault(collapse_whitespace(option), index)) != index:
-            refuse(line, f"options {same} and {index} are the same", "Leave one out")
-    return tuple(options)
-
-
-def read_answer(value: Any, options: tuple[str, ...], line: int) -> int:
-    counted = f"It is the number of the right option, counted from 0: 0 to {len(options) - 1} here"
-    if not isinstance(value, int) or isinstance(value, bool):
-        refuse(line, '"answer" is not a whole number', counted)
-    if not 0 <= value < len(options):
-        refuse(line, f'"answer" is {str(value)[:20]}, and there are {len(options)} options', counted)
-    return value
+def describe_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    place = "".join(f"[{part}]" if isinstance(part, int) else str(part) for part in first["loc"])
+    return ": ".join(filter(None, (place, first["msg"].removeprefix("Value error, "))))

@@ -35,7 +35,6 @@ def render_markdown(results: Results, notes: Iterable[str] = ()) -> str:
     parts += [f"> {disarm_markup(clean_line(note))}\n" for note in notes]
     if results["questions"]:
         parts += [*list_arm_lines(results), *list_difference_lines(results), *list_label_lines(results)]
-        parts += list_named_lines(results)
         parts += [*list_calibration_lines(results), *list_model_lines(results), *list_wrong_lines(results)]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -160,16 +159,6 @@ def list_label_lines(results: Results) -> list[str]:
         "have no label."
     )
     return ["## Labels", "", explanation, "", *list_table("arm | label | questions | share | right", rows)]
-
-
-def list_named_lines(results: Results) -> list[str]:
-    """Debate and vote on as many questions: there a debate may be right more often only as it leaves hard ones open."""
-    named = results["where_named"]
-    if not named["share"]:
-        return []
-    share, debate, vote = (format_percentage(named[name]) for name in ("share", "debate", "vote"))
-    told = f"Debates named a winner in {share} of the questions, and were right in {debate} of these"
-    return [f"{told}; the vote, on as many of which it was surest, in {vote}.", ""]
 
 
 def list_calibration_lines(results: Results) -> list[str]:

@@ -12,7 +12,6 @@ from server.evaluation.statistics import (
     ArmScore,
     Interval,
     compare_arms,
-    compare_where_named,
     list_comparisons,
     score_arm,
 )
@@ -53,7 +52,6 @@ def build_results(plan: Plan, questions: Sequence[Question], answers: Answers) -
             "high": first["high"],
             "detectable": first["detectable"],
         },
-        "where_named": dump_where_named(columns) if complete else {},
         "differences": differences,
         "rows": [dump_row(question, rows[question.id], arms) for question in complete],
     }
@@ -104,12 +102,6 @@ def find_vote(answers: Mapping[str, Answer], tokens: int) -> Answer:
 def dump_interval(interval: Interval) -> dict[str, Any]:
     names = ("value", "low", "high", "detectable")
     return {name: round4(getattr(interval, name)) for name in names}
-
-
-def dump_where_named(columns: Mapping[str, Sequence[Answer]]) -> dict[str, Any]:
-    """The accuracy of debate and vote on as many questions: where the debate names a winner, and the vote is surest."""
-    found = compare_where_named(columns["debate"], columns["vote"])
-    return dict(zip(("share", "debate", "vote"), map(round4, found), strict=True))
 
 
 def round4(value: float | None) -> float | None:

@@ -17,9 +17,6 @@ Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 POWER = NormalDist().inv_cdf(0.8)
 """A difference counts as one that can be shown where four of five samples would show it."""
 
-NAMED = ("decided", "leaning")
-"""The labels of verdicts with a winner."""
-
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -105,24 +102,6 @@ def compare_arms(first: Sequence[Answer], second: Sequence[Answer]) -> Interval:
     """The accuracy of the first less that of the second, on the same questions, at least one."""
     differences = [one.credit - other.credit for one, other in zip(first, second, strict=True)]
     return bootstrap(differences, -1, 1)
-
-
-def compare_where_named(
-    debates: Sequence[Answer], votes: Sequence[Answer]
-) -> tuple[float, float | None, float | None]:
-    """(on which share debates name a winner, how often they are right there, and votes where they are surest)."""
-    named = [answer.credit for answer in debates if answer.label in NAMED]
-    count = len(named)
-    if not count:
-        return 0.0, None, None
-    by_belief: dict[float, list[float]] = defaultdict(list)
-    for answer in votes:
-        by_belief[answer.confidence or 0].append(answer.credit)
-    right, left = 0.0, count
-    for _, equally_sure in sorted(by_belief.items(), reverse=True):
-        taken = min(left, len(equally_sure))  # the mean of them stands for each
-        right, left = right + taken * sum(equally_sure) / len(equally_sure), left - taken
-    return count / len(debates), sum(named) / count, right / count
 
 
 def list_comparisons(arms: Sequence[str]) -> list[tuple[str, str]]:

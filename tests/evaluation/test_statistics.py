@@ -15,7 +15,6 @@ from server.evaluation.scores import Answer, Spending
 from server.evaluation.statistics import (
     bootstrap,
     compare_arms,
-    compare_where_named,
     list_comparisons,
     score_arm,
 )
@@ -165,19 +164,6 @@ def test_what_can_be_shown_is_what_four_of_five_samples_show() -> None:
     assert 140 <= shown <= 180
 
 
-def test_where_a_debate_names_a_winner_the_vote_is_counted_on_as_many_of_its_surest() -> None:
-    debates = [build_answer(1), build_answer(1, "leaning"), build_answer(0, "contested"), build_answer(0)]
-    votes = [
-        build_answer(float(right), "", confidence=sure)
-        for right, sure in ((1, 0.9), (0, 0.8), (1, 0.8), (0, 0.5))
-    ]
-    share, debate, vote = compare_where_named(debates, votes)
-    assert share == 0.75
-    assert debate == pytest.approx(2 / 3)
-    assert vote == pytest.approx((1 + 2 * 0.5) / 3)  # of two that are equally sure one is right
-    assert compare_where_named([build_answer(1, "contested")], votes[:1]) == (0.0, None, None)
-
-
 def test_what_has_no_label_decides_nothing() -> None:
     found = build_found()
     assert found["arms"]["debate"]["decided_share"] == 1
@@ -191,7 +177,6 @@ def test_what_has_no_label_decides_nothing() -> None:
         None,
         None,
     )
-    assert "Debates named" not in render_markdown(plain)
 
 
 def test_a_report_says_which_arm_is_better_or_that_it_is_not_clear() -> None:
