@@ -28,13 +28,6 @@ FORMAT_EXAMPLES = {
     "uri": "https://example.org/",
 }
 
-# The type of a schema without a type, by its keywords; a string for any other.
-_KEYWORD_TYPES = {
-    "object": {"properties", "required", "additionalProperties", "minProperties"},
-    "array": {"items", "prefixItems", "contains", "minItems"},
-    "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-}
-
 
 def hash_to_int(*parts: str) -> int:
     return int.from_bytes(sha256("\0".join(parts).encode("utf-8", "replace")).digest()[:6])
@@ -70,8 +63,8 @@ class _Candidate:
         number = hash_to_int(self.question, name) + self.attempt
         if options := schema.get("enum", [schema["const"]] if "const" in schema else []):
             return sorted(options, key=str)[number % len(options)]
-        kinds = (kind for kind, words in _KEYWORD_TYPES.items() if words & schema.keys())
-        types = schema.get("type", next(kinds, "string"))
+        implied = "object" if "properties" in schema or "required" in schema else "string"
+        types = schema.get("type", "array" if "items" in schema else implied)
         match types if isinstance(types, str) else types[self.attempt // 2 % len(types)]:
             case "object":
                 return self.build_object(schema, depth)
@@ -85,7 +78,7 @@ class _Candidate:
                 return None if kind == "null" else number % 2 == 0
 
     def flatten(self, schema: Any, depth: int) -> dict[str, Any]:
-        """The schema with its references, `allOf` and one alternative each of `anyOf` and `oneOf` merged in."""
+        """The schema with its references, `allOf` and one alternative each of `anyOf` and `oneOf` in it."""
         self.nodes_left -= 1
         if schema is False or self.nodes_left < 0 or depth > 2 * MAX_DEPTH:
             raise ValueError("it has no end, or admits nothing")
@@ -97,7 +90,11 @@ class _Candidate:
             # Deep in a recursive schema the last alternative is tried first: it is often the end.
             parts.append(alternatives[(turn - (depth > MAX_DEPTH)) % len(alternatives)])
         for part in parts:
-            flat_schema = merge_schemas(flat_schema, self.flatten(part, depth))
+            other = self.flatten(part, depth)
+            properties = flat_schema.get("properties", {}) | other.get("properties", {})
+            required_names = [*flat_schema.get("required", ()), *other.get("required", ())]
+            joined = {"properties": properties, "required": required_names}
+            flat_schema |= other | {word: value for word, value in joined.items() if value}
         return flat_schema
 
     def resolve(self, reference: str) -> Any:
@@ -108,19 +105,11 @@ class _Candidate:
         return part
 
     def build_object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        properties, min_count = schema.get("properties", {}), schema.get("minProperties", 0)
-        required_names = dict.fromkeys(schema.get("required", []))
+        properties, required_names = schema.get("properties", {}), schema.get("required", [])
         is_short = self.attempt % 2 or depth > MAX_DEPTH
-        names = (
-            dict.fromkeys(name for name in properties if name in required_names or not is_short)
-            | required_names
-        )
-        spare = [*properties, *(f"item {number}" for number in range(1, min(min_count, MAX_NODES) + 1))]
-        names |= dict.fromkeys(
-            [name for name in spare if name not in names][: max(0, min_count - len(names))]
-        )
+        chosen_names = [name for name in properties if name in required_names or not is_short]
         value = {}
-        for name in list(names)[: max(len(required_names), schema.get("maxProperties", len(names)))]:
+        for name in dict.fromkeys([*chosen_names, *required_names]):
             part = properties.get(name, schema.get("additionalProperties", True))
             try:
                 value[name] = self.build(part, name, depth + 1)
@@ -130,15 +119,11 @@ class _Candidate:
         return value
 
     def build_array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
-        parts = list(schema.get("prefixItems", []))
-        parts += [schema["contains"]] * schema.get("minContains", 1) if "contains" in schema else []
-        is_short = depth > MAX_DEPTH or (self.attempt % 2 and depth)
-        usual = len(parts) if is_short else max(1, len(parts))
+        usual = 0 if depth > MAX_DEPTH or (self.attempt % 2 and depth) else 1
         count = max(schema.get("minItems", 0), min(schema.get("maxItems", usual), usual))
         values: list[Any] = []
-        for number in range(4 * count):
-            part = parts[len(values)] if len(values) < len(parts) else schema.get("items", True)
-            value = self.build(part, f"{name} {number}" if number else name, depth + 1)
+        for number in range(4 * count):  # more than are wanted: some may be alike
+            value = self.build(schema.get("items", True), f"{name} {number}" if number else name, depth + 1)
             if not schema.get("uniqueItems") or value not in values:
                 values.append(value)
             if len(values) == count:
@@ -149,28 +134,6 @@ class _Candidate:
         low = schema.get("minLength", 0)
         high = schema.get("maxLength", max(MAX_TEXT_LENGTH, low))
         return FORMAT_EXAMPLES.get(schema.get("format", "")) or fit_text(self.generate_text(name), low, high)
-
-
-def merge_schemas(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of both schemas; where both have one, the stricter, as far as that is simple."""
-    schema = first | second
-    for key in first.keys() & second.keys():
-        value, other_value = first[key], second[key]
-        match key:
-            case "properties":
-                names = value.keys() & other_value.keys()
-                schema[key] = value | other_value | {n: {"allOf": [value[n], other_value[n]]} for n in names}
-            case "required":
-                schema[key] = value + other_value
-            case "enum":
-                schema[key] = [option for option in value if option in other_value]
-            case "type" if "integer" in (value, other_value):
-                schema[key] = "integer"
-            case _ if key.startswith(("min", "exclusiveMin")):
-                schema[key] = max(value, other_value)
-            case _ if key.startswith(("max", "exclusiveMax")):
-                schema[key] = min(value, other_value)
-    return schema
 
 
 def build_number(schema: Mapping[str, Any], choice: int, *, is_integer: bool) -> float:
