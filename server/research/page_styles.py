@@ -32,8 +32,12 @@ SMALLEST_BOX = 1.0  # pixels
 FAR, VERY_FAR = -1500.0, 4000.0
 """Pixels that move a text off the page, and away from the other side of it."""
 
+HALF = 50  # percent
+
 SAME_COLOR = 12 / 255
 """The largest difference of a channel between two colours that look the same."""
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 USUAL_FONT = 16.0
 PIXELS = {"px": 1.0, "pt": 4 / 3, "em": USUAL_FONT, "rem": USUAL_FONT, "vw": 12.8, "vh": 8.0}
@@ -53,10 +57,25 @@ BOXES = frozenset(
 )
 """Elements with the size that is given to them. Those in a line have that of their text."""
 
-FLEX = ("flex", "flex-grow", "flex-basis")
 ROOM = {
-    "width": ("min-width", "min-inline-size", "padding-left", "padding-right", *FLEX),
-    "height": ("min-height", "min-block-size", "padding-top", "padding-bottom", *FLEX),
+    "width": (
+        "min-width",
+        "min-inline-size",
+        "padding-left",
+        "padding-right",
+        "flex",
+        "flex-grow",
+        "flex-basis",
+    ),
+    "height": (
+        "min-height",
+        "min-block-size",
+        "padding-top",
+        "padding-bottom",
+        "flex",
+        "flex-grow",
+        "flex-basis",
+    ),
 }
 """A size, and what makes a box larger than that."""
 
@@ -146,12 +165,15 @@ class PageStyles:
         opacity = values.get("opacity", ()) if CHANGES.isdisjoint(values) else ()
         style = replace(
             parent,
-            is_shown=read_keyword(values, "display") != "none" and not is_far(values),
+            is_shown=read_keyword(values, "display") != "none"
+            and read_keyword(values, "content-visibility") != "hidden"
+            and not is_far(values)
+            and not is_clipped(values),
             is_cut=(parent.is_cut and not is_apart(values)) or has_no_size(values, element.local_name),
             is_visible=parent.is_visible
             if visibility == "inherit" or "visibility" not in values
             else visibility not in ("hidden", "collapse"),
-            opacity=parent.opacity * read_opacity(opacity),
+            opacity=parent.opacity * read_share(opacity, 1.0) * read_filter(values),
             font_size=parent.font_size if size is None else read_font_size(size, parent.font_size),
             backdrop=read_backdrop(values, parent),
         )
@@ -222,6 +244,9 @@ def list_attributes(element: Element) -> Iterator[Declaration]:
                 yield Declaration(name, tokens)
     if element.get("background"):
         yield Declaration("background-image", ())
+    if element.tag.startswith(SVG):
+        for name in ("display", "visibility", "opacity"):
+            yield from read_declarations(f"{name}:{element.get(name, '')}")
 
 
 def read_keyword(values: Mapping[str, Tokens], name: str) -> str:
@@ -237,9 +262,9 @@ def read_length(token: Any) -> float | None:
     return None if scale is None else float(token.value) * scale
 
 
-def read_opacity(value: Tokens) -> float:
+def read_share(value: Tokens, usual: float) -> float:
     if not value or value[0].type not in ("number", "percentage"):
-        return 1.0
+        return usual
     return min(max(float(value[0].value) / (100 if value[0].type == "percentage" else 1), 0.0), 1.0)
 
 
@@ -271,6 +296,24 @@ def is_far(values: Mapping[str, Tokens]) -> bool:
     return is_moved and not is_unknown and CHANGES.isdisjoint(values)
 
 
+def is_clipped(values: Mapping[str, Tokens]) -> bool:
+    """Whether nothing is left of an element: it is clipped, or scaled to nothing."""
+    sides = [
+        token
+        for token in read_arguments(values, "clip", "rect")
+        if is_apart(values) and token.type in ("number", "dimension")
+    ]
+    inset = read_arguments(values, "clip-path", "inset")
+    circle = read_arguments(values, "clip-path", "circle")
+    scale = read_arguments(values, "transform", "scale")
+    return CHANGES.isdisjoint(values) and (
+        (bool(sides) and all(side.value <= 1 for side in sides))
+        or (bool(inset) and all(one.type == "percentage" and one.value >= HALF for one in inset))
+        or read_length_of(circle) == 0
+        or any(getattr(one, "value", 1) == 0 for one in scale)
+    )
+
+
 def has_no_size(values: Mapping[str, Tokens], tag: str) -> bool:
     """Whether an element has a box without size that shows nothing outside."""
     overflow = [getattr(token, "lower_value", "") for token in values.get("overflow", ())]
@@ -292,6 +335,22 @@ def is_small(value: Tokens | None) -> bool:
 
 def read_length_of(value: Tokens) -> float | None:
     return read_length(value[0]) if value else None
+
+
+def read_arguments(values: Mapping[str, Tokens], name: str, function: str) -> list[Any]:
+    """The arguments of a function in a value, as `inset(50%)`, as far as they are separate."""
+    return [
+        token
+        for part in values.get(name, ())
+        if getattr(part, "lower_name", "") == function
+        for token in getattr(part, "arguments", ())
+        if token.type not in ("whitespace", "comment", "literal")
+    ]
+
+
+def read_filter(values: Mapping[str, Tokens]) -> float:
+    """What a filter leaves of the opacity."""
+    return read_share(read_arguments(values, "filter", "opacity"), 1.0) if CHANGES.isdisjoint(values) else 1.0
 
 
 def read_backdrop(values: Mapping[str, Tokens], parent: Style) -> Color | None:
