@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from server.debate.arguments.citations import Link
 from server.debate.arguments.graph import Graph, Status, build_graph
 from server.debate.arguments.points import Point, format_id
-from server.debate.ballots.report import find_last_ballots
+from server.debate.ballots.convergence import find_last_ballots
 from server.debate.documents.evidence import count_quotes
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.facts.beliefs import Citation

@@ -45,6 +45,14 @@ def list_round_ballots(debate: Debate) -> list[Balloted]:
     return [ballots[name] for name in debate.names] if len(ballots) == len(debate.names) else []
 
 
+def find_last_ballots(debate: Debate) -> dict[str, Balloted]:
+    """The debaters' last ballots once the talk has begun, by seat."""
+    first_round = min(debate.talk_rounds, default=debate.round + 1)
+    cast = [b for b in debate.ballots if b.wave != "blind" and b.round >= first_round]
+    in_order = sorted(cast, key=lambda b: b.round)
+    return {b.seat: b for b in in_order if b.seat in debate.names and b.informative}
+
+
 def choose_alike(ballots: Sequence[Balloted]) -> bool:
     choices = {ballot.choice for ballot in ballots}
     return len(choices) == 1 and "" not in choices
@@ -115,12 +123,7 @@ def find_likeness(debate: Debate) -> Likeness | None:
         return None
     keys = list_keys(debate, ballots)
     measurement = next(
-        (
-            measurement_so_far
-            for measurement_so_far in debate.measurements
-            if (measurement_so_far.round, measurement_so_far.positions) == (debate.round, keys)
-        ),
-        None,
+        (m for m in debate.measurements if (m.round, m.positions) == (debate.round, keys)), None
     )
     if measurement is None:
         return None
@@ -138,14 +141,13 @@ def are_connected(debate: Debate) -> bool:
 
 def list_agreeing_pairs(debate: Debate, round_number: int) -> frozenset[frozenset[str]]:
     """The pairs of debaters who made the same point in this round, as the analyst reads it."""
-    pairs = (
-        (claim.said.seat, target)
+    return frozenset(
+        frozenset((claim.said.seat, target.seat))
         for reading in debate.find_readings(Extracted)
-        if reading.round == round_number
         for claim in reading.claims
         for target in claim.same_as
+        if reading.round == target.round == round_number
     )
-    return frozenset(frozenset((seat, target.seat)) for seat, target in pairs if target.round == round_number)
 
 
 SURE = Fraction(9, 10)
@@ -237,7 +239,7 @@ def summarize_ballots(debate: Debate) -> BallotSummary | None:
     )
     movement = compute_movement(debate, ballots)
     is_open = any(ballot.open_point for ballot in ballots) or not leader
-    is_new = any(ballot.new_point or is_moved_by_round(ballot) for ballot in ballots)
+    is_new = any(b.new_point or (b.moved_by and b.moved_by.round == b.round) for b in ballots)
     why = choose_stop_reason(belief, movement, is_anything_new=is_new, is_anything_open=is_open)
     return BallotSummary(why, belief, leader, movement, is_open)
 
@@ -246,11 +248,6 @@ def is_steered(debate: Debate) -> bool:
     """Whether somebody asked in this round for more talk, or added a text that no turn has answered yet."""
     interventions = (*debate.find_interventions(RoundsExtended), *debate.find_interventions(TextIntervention))
     return any(intervention.round == debate.round for intervention in interventions)
-
-
-def is_moved_by_round(ballot: Balloted) -> bool:
-    """Whether a turn of this round moved the voter."""
-    return ballot.moved_by is not None and ballot.moved_by.round == ballot.round
 
 
 def compute_movement(debate: Debate, ballots: Sequence[Balloted]) -> Fraction | None:

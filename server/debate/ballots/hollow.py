@@ -9,7 +9,7 @@ round, names points by their ids, and asks for evidence, an error, or the case f
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations, islice, pairwise
 from typing import Literal, assert_never
@@ -19,7 +19,8 @@ from pydantic import BaseModel
 from server.debate.arguments.citations import find_citations
 from server.debate.arguments.graph import ATTACKS
 from server.debate.arguments.points import format_id, list_points
-from server.debate.ballots.convergence import build_converged, find_share, measure_movement
+from server.debate.ballots.convergence import build_converged, find_last_ballots, find_share, measure_movement
+from server.debate.ballots.samples import choose_leader
 from server.debate.ballots.waves import MIN_ROUNDS
 from server.debate.documents.marks import check_quotes
 from server.debate.facts.beliefs import Alerted, Citation, Converged, Effect, Gap, format_share
@@ -100,12 +101,6 @@ def list_ballots(debate: Debate) -> dict[str, list[Balloted]]:
     }
 
 
-def list_last_ballots(debate: Debate) -> dict[str, Balloted]:
-    """The last ballot of each debater once the talk has begun."""
-    ballots = list_ballots(debate)
-    return {name: cast[-1] for name, cast in ballots.items() if cast[-1].wave != "blind"}
-
-
 @once
 def measure_gap(debate: Debate) -> Gap | None:
     """What debaters say they hold, against their last ballots; None where nobody said so, or had a ballot."""
@@ -114,7 +109,7 @@ def measure_gap(debate: Debate) -> Gap | None:
         for turn in debate.active_turns
         if turn.holds
     }
-    ballots = {name: ballot for name, ballot in list_last_ballots(debate).items() if name in public}
+    ballots = {name: ballot for name, ballot in find_last_ballots(debate).items() if name in public}
     if not ballots:
         return None
     disbelief = sum(
@@ -138,7 +133,7 @@ def measure_unanimity(debate: Debate) -> Measurement:
     first_choices = {cast[0].choice for cast in list_ballots(debate).values() if cast[0].wave == "blind"}
     if debate.talk_round_count > MIN_ROUNDS or len(first_choices) < 2:  # noqa: PLR2004  (two differ)
         return None
-    choices = Counter(ballot.choice for ballot in list_last_ballots(debate).values() if ballot.choice)
+    choices = Counter(ballot.choice for ballot in find_last_ballots(debate).values() if ballot.choice)
     return share(max(choices.values(), default=0), len(debate.names))
 
 
@@ -159,8 +154,8 @@ def is_unexplained(before: Balloted, after: Balloted) -> bool:
 
 def measure_overlap(debate: Debate) -> Measurement:
     """The mean overlap (Jaccard) of the passages that two quote who choose the same; passages that several quote."""
-    ballots = list_last_ballots(debate)
-    leader = choose_leader_of_ballots(ballots)
+    ballots = find_last_ballots(debate)
+    leader = choose_leader(ballots.values())
     agreeing = [name for name, ballot in ballots.items() if leader and ballot.choice == leader]
     passages = list_passages(debate)
     quoting = [passages[name] for name in agreeing if name in passages]
@@ -195,8 +190,8 @@ def is_among(passage: Passage, others: Iterable[Passage]) -> bool:
 
 def measure_lost_dissent(debate: Debate) -> Measurement:
     """The share of a minority's points that nobody else takes up, in a talk whose points cite each other."""
-    ballots = list_last_ballots(debate)
-    leader = choose_leader_of_ballots(ballots)
+    ballots = find_last_ballots(debate)
+    leader = choose_leader(ballots.values())
     minority = {name for name, ballot in ballots.items() if leader and ballot.choice not in ("", leader)}
     active = {point_id for point_id, point in list_points(debate).items() if debate.is_active(point.turn)}
     citations = find_citations(debate)
@@ -206,13 +201,6 @@ def measure_lost_dissent(debate: Debate) -> Measurement:
     taken_up = {link.target for link in links if link.source.seat != link.target.seat}
     points = [point for point in active if point.seat in minority]
     return share(sum(point not in taken_up for point in points), len(points))
-
-
-def choose_leader_of_ballots(ballots: Mapping[str, Balloted]) -> str:
-    """The position that more voters choose than any other; "" for none."""
-    counts = Counter(ballot.choice for ballot in ballots.values() if ballot.choice).most_common(2)
-    (leader, votes), (_, next_votes) = [*counts, ("", 0), ("", 0)][:2]
-    return leader if votes > next_votes else ""
 
 
 MOST_CHALLENGES = 2
@@ -322,7 +310,7 @@ def choose_points(debate: Debate) -> list[Citation]:
     links = [link for point in active for link in citations[point].links]
     attacked_points = {link.target for link in links if link.relation in ATTACKS}
     taken_up = {link.target for link in links if link.source.seat != link.target.seat}
-    leader = choose_leader_of_ballots(list_last_ballots(debate))
+    leader = choose_leader(find_last_ballots(debate).values())
     points = [point for point in active if point.round < debate.round]
     ahead = (point for point in reversed(points) if point.seat == leader and point not in attacked_points)
     forgotten_points = (point for point in points if point.seat != leader and point not in taken_up)

@@ -6,7 +6,7 @@ from typing import Annotated, assert_never
 from pydantic import BaseModel, Field
 
 from server.debate.arguments.points import format_id
-from server.debate.ballots.convergence import measure_movement
+from server.debate.ballots.convergence import find_last_ballots, measure_movement
 from server.debate.ballots.hollow import describe_alert
 from server.debate.facts.answers import Measured
 from server.debate.facts.beliefs import Alerted, Citation, Share, build_shares, find_choice
@@ -39,14 +39,6 @@ def find_blind_ballots(debate: Debate) -> dict[str, Balloted]:
     first_round = min(debate.talk_rounds, default=debate.round + 1)
     cast = [b for b in debate.ballots if b.wave == "blind" or (b.wave == "vote" and b.round < first_round)]
     return {b.seat: b for b in cast if b.seat in debate.names and b.informative}
-
-
-def find_last_ballots(debate: Debate) -> dict[str, Balloted]:
-    """The debaters' last ballots once the talk has begun, by seat."""
-    first_round = min(debate.talk_rounds, default=debate.round + 1)
-    cast = [b for b in debate.ballots if b.wave != "blind" and b.round >= first_round]
-    in_order = sorted(cast, key=lambda b: b.round)
-    return {b.seat: b for b in in_order if b.seat in debate.names and b.informative}
 
 
 def build_beliefs(debate: Debate) -> Beliefs:

@@ -74,11 +74,6 @@ def count_debate_tokens(debate: Debate) -> int:
     return count_usage(fact.usage for fact in facts if fact.slot_index < SAMPLE_BALLOT)
 
 
-def count_baseline_tokens(debate: Debate) -> int:
-    facts: tuple[Balloted | Failed, ...] = (*debate.samples, *debate.failures)
-    return count_usage(fact.usage for fact in facts if fact.slot_index >= SAMPLE_BALLOT)
-
-
 def list_samples(debate: Debate) -> list[Balloted]:
     """The samples that count, in the order in which they were asked for."""
     names = debate.names
@@ -91,6 +86,12 @@ def list_leaders(ballots: Iterable[Balloted]) -> tuple[str, ...]:
     votes = Counter(ballot.choice for ballot in ballots if ballot.choice)
     highest = max(votes.values(), default=0)
     return tuple(sorted(choice for choice, count in votes.items() if count == highest))
+
+
+def choose_leader(ballots: Iterable[Balloted]) -> str:
+    """The position that more ballots choose than any other; "" for a tie, or where none chooses any."""
+    leaders = list_leaders(ballots)
+    return leaders[0] if len(leaders) == 1 else ""
 
 
 def pool_samples(debate: Debate, ballots: Sequence[Balloted]) -> tuple[Share, ...]:
@@ -107,15 +108,13 @@ def build_baseline(debate: Debate) -> Baseline | None:
     samples = list_samples(debate)
     if not samples:
         return None
-    votes = Counter(sample.choice for sample in samples)
-    leaders = list_leaders(samples)
-    choice = leaders[0] if len(leaders) == 1 else ""
+    facts: tuple[Balloted | Failed, ...] = (*debate.samples, *debate.failures)
     return Baseline(
         samples=len(samples),
-        tokens=count_baseline_tokens(debate),
+        tokens=count_usage(fact.usage for fact in facts if fact.slot_index >= SAMPLE_BALLOT),
         debate_tokens=count_debate_tokens(debate),
-        votes=dict(votes.most_common()),
-        choice=choice,
+        votes=dict(Counter(sample.choice for sample in samples).most_common()),
+        choice=choose_leader(samples),
     )
 
 

@@ -7,10 +7,9 @@ positions in the document, so they are always the document's own words. A debate
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from server.debate.arguments.sources import list_sources
+from server.debate.arguments.sources import Source, list_sources
 from server.debate.documents.sections import describe_place, describe_section, search_passage
 from server.debate.facts.answers import Digested, PassageRead
 from server.debate.facts.events import Spoke
@@ -30,20 +29,15 @@ CHARACTERS_PER_WORD = 7
 MOST_SECTION_QUOTES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SectionDigest:
-    """A section with the reader's digest; None until it has read it."""
+def list_section_digests(debate: Debate, document: int) -> list[tuple[Section, Digested | None]]:
+    """The sections of a document, in order, each with its digest; None until the reader has read it.
 
-    section: Section
-    digest: Digested | None
-
-
-def list_section_digests(debate: Debate, document: int) -> list[SectionDigest]:
-    """The sections of a document, in order. `document`: its number in the set-up, from 1."""
+    `document`: its number in the set-up, from 1.
+    """
     reader = debate.setup.reader
     digests = {digest.slot_index: digest for digest in debate.digests}
     return [
-        SectionDigest(section, digests.get(index))
+        (section, digests.get(index))
         for index, section in enumerate(reader.sections if reader else ())
         if section.document == document
     ]
@@ -53,17 +47,17 @@ def render_digest(debate: Debate, document: int, number: int) -> str:
     """The digest of a document, section by section. `number`: its number in citations."""
     text = debate.setup.documents[document - 1].text
     return "\n".join(
-        render_section(text, section, count, number)
-        for count, section in enumerate(list_section_digests(debate, document), start=1)
+        render_section(text, section, digest, f"Section {count}", number)
+        for count, (section, digest) in enumerate(list_section_digests(debate, document), start=1)
     )
 
 
-def render_section(text: str, section: SectionDigest, count: int, number: int) -> str:
-    heading = f"Section {count}, {describe_section(text, section.section.start, section.section.end)}"
-    if section.digest is None:
+def render_section(text: str, section: Section, digest: Digested | None, title: str, number: int) -> str:
+    heading = f"{title}, {describe_section(text, section.start, section.end)}"
+    if digest is None:
         return f"{heading}: not read."
-    lines = [f"{heading}:", section.digest.summary]
-    for quote in section.digest.quotes:
+    lines = [f"{heading}:", digest.summary]
+    for quote in digest.quotes:
         words = " ".join(text[quote.start : quote.end].split())
         place = describe_place(text, quote.start).partition(", section ")[0]
         lines.append(f"“{words}” (doc {number}{f', {place}' if place else ''})")
@@ -88,7 +82,7 @@ def count_digest_characters(debate: Debate) -> int:
     count = sum(passage.end - passage.start for passage in debate.passages)
     for document in dict.fromkeys(section.document for section in reader.sections):
         sections = list_section_digests(debate, document)
-        is_read = debate.round > 0 or all(section.digest for section in sections)
+        is_read = debate.round > 0 or all(digest for _, digest in sections)
         planned_count = len(sections) * compute_section_length(reader.words)
         count += len(render_digest(debate, document, document)) if is_read else planned_count
     return count
@@ -124,21 +118,17 @@ def find_reader_problem(documents: tuple[Document, ...], reader: Reader) -> str:
 
 def build_reading(debate: Debate) -> list[dict[str, Any]]:
     """A row for each document: how it was shown, to whom, and which parts anybody read."""
-    return [
-        build_row(debate, source.document, source.number)
-        for source in list_sources(debate)
-        if source.document
-    ]
+    return [build_row(debate, source) for source in list_sources(debate) if source.document]
 
 
-def build_row(debate: Debate, document: int, number: int) -> dict[str, Any]:
-    document_text, reader = debate.setup.documents[document - 1], debate.setup.reader
-    row: dict[str, Any] = {"doc": number, "title": document_text.title, "characters": len(document_text.text)}
+def build_row(debate: Debate, source: Source) -> dict[str, Any]:
+    document, text, reader = source.document, source.text, debate.setup.reader
+    row: dict[str, Any] = {"doc": source.number, "title": source.title, "characters": len(text)}
     if reader is None or not reader.has_digest(document):
         return row | {"shown": "whole"}
     sections = list_section_digests(debate, document)
     unread_sections = [
-        describe_section(document_text.text, s.section.start, s.section.end) for s in sections if not s.digest
+        describe_section(text, section.start, section.end) for section, digest in sections if not digest
     ]
     passages = [
         {
@@ -146,7 +136,7 @@ def build_row(debate: Debate, document: int, number: int) -> dict[str, Any]:
             "round": passage.round,
             "query": passage.query,
             "found": passage.found,
-            "place": describe_section(document_text.text, passage.start, passage.end) if passage.end else "",
+            "place": describe_section(text, passage.start, passage.end) if passage.end else "",
         }
         for passage in debate.passages
         if passage.document == document
@@ -173,7 +163,7 @@ def list_reading_cautions(debate: Debate) -> list[str]:
     for source in list_sources(debate):
         if reader is None or not reader.has_digest(source.document):
             continue
-        row = build_row(debate, source.document, source.number)
+        row = build_row(debate, source)
         passage_count = sum(passage["found"] == "passage" for passage in row["passages"])
         passages = "" if debate.setup.answering else f", and {format_count(passage_count, 'passage')} of it"
         line = (
@@ -216,12 +206,19 @@ def build_passages(debate: Debate) -> tuple[PassageRead, ...]:
     passages = []
     known_starts = {(passage.document, passage.start) for passage in debate.passages if passage.end}
     for turn, document, query in _list_requests(debate):
-        passage = _search(debate, turn, document, query, room)
-        if passage.end and (document, passage.start) in known_starts:
-            passage = passage.model_copy(update={"found": "known", "start": 0, "end": 0})
-        known_starts.add((document, passage.start))
-        room -= passage.end - passage.start
-        passages.append(passage)
+        start, end = search_passage(debate.setup.documents[document - 1].text, query) or (0, 0)
+        found = "passage" if end else "nothing"
+        if end - start > room:
+            found = "no_room"
+        elif end and (document, start) in known_starts:
+            found = "known"
+        passage = {"round": turn.round, "seat": turn.seat, "slot_index": turn.slot_index, "query": query}
+        passage |= {"document": document, "found": found}
+        if found == "passage":
+            passage |= {"start": start, "end": end}
+            known_starts.add((document, start))
+            room -= end - start
+        passages.append(PassageRead.model_validate(passage))
     return tuple(passages)
 
 
@@ -238,23 +235,6 @@ def _list_requests(debate: Debate) -> Iterator[tuple[Spoke, int, str]]:
             if reader.has_digest(document) and query:
                 yield turn, document, query
                 break
-
-
-def _search(debate: Debate, turn: Spoke, document: int, query: str, room: int) -> PassageRead:
-    passage = PassageRead(
-        round=turn.round,
-        seat=turn.seat,
-        slot_index=turn.slot_index,
-        document=document,
-        query=query,
-        found="nothing",
-    )
-    place = search_passage(debate.setup.documents[document - 1].text, query)
-    if place is None:
-        return passage
-    if place[1] - place[0] > room:
-        return passage.model_copy(update={"found": "no_room"})
-    return passage.model_copy(update={"found": "passage", "start": place[0], "end": place[1]})
 
 
 def find_passage_problem(debate: Debate, event: PassageRead) -> str:

@@ -32,8 +32,8 @@ _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]+")  # within a sentence; fails where
 @dataclass(frozen=True, slots=True)
 class Factor:
     name: str
-    value: str  # in words; "" where unknown
-    basis: Basis
+    value: str = ""  # in words
+    basis: Basis = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def rate_reliability(sources: Sequence[Source]) -> Factor:
     order: tuple[Reliability, ...] = ("low", "medium", "high")
     reliabilities = [source.reliability for source in sources]
     if not reliabilities or "unknown" in reliabilities:
-        return Factor("reliability", "", "unknown")
+        return Factor("reliability")
     return Factor("reliability", min(reliabilities, key=order.index), "declared")
 
 
@@ -110,7 +110,7 @@ def rate_recency(sources: Sequence[Source]) -> Factor:
     """The declared date of the oldest source; the reader judges its age."""
     dates = [source.published for source in sources]
     if not dates or "" in dates:
-        return Factor("recency", "", "unknown")
+        return Factor("recency")
     return Factor("recency", min(dates), "declared")
 
 
@@ -121,22 +121,18 @@ def rate_relevance(debate: Debate, point: Point) -> Factor:
         if judgment.informative and not hides(debate.setup, debate.setup.hidden_from_client, judgment.seat):
             readings.setdefault(judgment.seat, []).append(point.id in judgment.cited)
     judges = sorted(judge for judge, flags in readings.items() if all(flags))
-    return (
-        Factor("relevance", f"named by {', '.join(judges)}", "judged")
-        if judges
-        else Factor("relevance", "", "unknown")
-    )
+    return Factor("relevance", f"named by {', '.join(judges)}", "judged") if judges else Factor("relevance")
 
 
 def rate_corroboration(sources: Sequence[Source]) -> Factor:
     """Whether quotes from different texts of different sites were found. It is unknown if a text's origin is."""
     if not sources:
-        return Factor("corroboration", "", "unknown")
+        return Factor("corroboration")
     if len({source.text for source in sources}) == 1:
         return Factor("corroboration", "no", "computed")
     sites = {extract_site(source.url) for source in sources}
     if "" in sites:
-        return Factor("corroboration", "", "unknown")
+        return Factor("corroboration")
     return Factor("corroboration", "yes" if len(sites) > 1 else "no", "computed")
 
 
@@ -153,12 +149,10 @@ def extract_site(url: str) -> str:
 def rate_specificity(quotes: Sequence[str]) -> Factor:
     """How many numbers and names the found quotes contain; other words do not count."""
     if not quotes:
-        return Factor("specificity", "", "unknown")
-    numbers = sum(len(_NUMBER.findall(quote)) for quote in quotes)
-    names = sum(len(_NAME.findall(quote)) for quote in quotes)
-    return Factor(
-        "specificity", f"{format_count(numbers, 'number')}, {format_count(names, 'name')}", "computed"
-    )
+        return Factor("specificity")
+    numbers = format_count(sum(len(_NUMBER.findall(quote)) for quote in quotes), "number")
+    names = format_count(sum(len(_NAME.findall(quote)) for quote in quotes), "name")
+    return Factor("specificity", f"{numbers}, {names}", "computed")
 
 
 def describe_age(published: str, at: str) -> str:
@@ -219,7 +213,6 @@ def build_quote(quote: CheckedQuote) -> dict[str, Any]:
 
 
 def build_factor(factor: Factor, at: str) -> dict[str, str]:
-    value, basis = factor.value, factor.basis
-    if factor.name == "recency" and value and (age := describe_age(value, at)):
+    if factor.name == "recency" and factor.value and (age := describe_age(factor.value, at)):
         return {"factor": "recency", "value": age, "basis": "computed"}
-    return {"factor": factor.name, "value": value, "basis": basis}
+    return {"factor": factor.name, "value": factor.value, "basis": factor.basis}

@@ -138,8 +138,7 @@ def is_long_enough(text: str) -> bool:
 
 def _find_quote(text: str, begin: int, reference: re.Match[str]) -> Quote | None:
     """The quotation that ends just before a reference. `begin`: the end of the previous reference."""
-    before = text[begin : reference.start()]
-    before = before[: len(before) - len(_match_end(before))]
+    before = _BEFORE_REFERENCE.sub("", text[begin : reference.start()])
     if code := _INLINE_CODE.search(before):
         return Quote(code[2].strip(), int(reference["number"]), begin + code.start(), reference.end())
     closer = next((mark for mark in _OPENERS if before.endswith(mark)), "")
@@ -197,11 +196,6 @@ def _find_inside(text: str, begin: int, fences: list[_Fence], reference: re.Matc
     start = max(fence.code, begin)
     code = fence.read(text, start, reference.start())
     return Quote(code, int(reference["number"]), start, reference.end())
-
-
-def _match_end(text: str) -> str:
-    match = _BEFORE_REFERENCE.search(text)
-    return match[0] if match else ""
 
 
 def _list_openers(text: str, closer: str) -> list[int]:

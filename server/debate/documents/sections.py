@@ -50,6 +50,9 @@ def _find_last(rows: tuple[tuple[int, str], ...], position: int) -> str:
 PASSAGE_LENGTH = 1_000
 """Characters of a passage, at most."""
 
+LEAST_SHARE = 0.75
+"""Of the limit, that a piece has before it may end at a break."""
+
 _BREAKS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (r"(?=^\[page \d{1,5}\]$)", r"(?=^#{1,6} )", r"\n\s*\n", r"\n", r"(?<=[.!?。])\s", r"\s")
@@ -61,15 +64,15 @@ _PAGE_QUERY = re.compile(r"^p(?:age|\.)?\s*(\d{1,5})\b[\s,:;]*", re.IGNORECASE)
 
 
 @lru_cache(maxsize=16)
-def split_document(text: str, limit: int, slack: float = 0.25) -> tuple[tuple[int, int], ...]:
+def split_document(text: str, limit: int) -> tuple[tuple[int, int], ...]:
     """(start, end) of pieces of at most so many characters; they end at breaks of the text if possible."""
-    return tuple(_list_pieces(text, limit, slack))
+    return tuple(_list_pieces(text, limit))
 
 
-def _list_pieces(text: str, limit: int, slack: float) -> Iterator[tuple[int, int]]:
+def _list_pieces(text: str, limit: int) -> Iterator[tuple[int, int]]:
     start = 0
     while len(text) - start > limit:
-        end = _find_break(text, start + math.ceil(limit * (1 - slack)), start + limit)
+        end = _find_break(text, start + math.ceil(limit * LEAST_SHARE), start + limit)
         yield start, end
         start = end
     yield start, len(text)
@@ -107,15 +110,11 @@ def search_passage(text: str, query: str) -> tuple[int, int] | None:
     ]
     counts = {word: sum(word in words_of_piece for words_of_piece in index) for word in words}
     scores = [
-        (
-            sum(math.log(1 + len(index) / counts[word]) for word in words & words_of_piece),
-            -piece[0],
-            piece,
-        )
+        (sum(math.log(1 + len(index) / counts[word]) for word in words & words_of_piece), -piece[0], piece)
         for piece, words_of_piece in pieces
     ]
-    best = max(scores, default=(0.0, 0, (0, 0)))
-    return best[2] if best[0] else None
+    score, _, best = max(scores, default=(0.0, 0, (0, 0)))
+    return best if score else None
 
 
 def _find_page(text: str, number: str) -> tuple[int, int] | None:

@@ -25,7 +25,10 @@ from server.debate.prompts.material import hands_over, other_labels, says_positi
 from server.debate.replies.ballots import parse_ballot
 from server.debate.replies.extract import (
     NOTHING,
+    LenientModel,
+    OptionalText,
     Reply,
+    RequiredText,
     begins_with_object,
     build_failure,
     close_object,
@@ -39,7 +42,6 @@ from server.debate.replies.extract import (
     parse_text,
 )
 from server.debate.replies.handoffs import parse_handoff, take_message
-from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
 from server.debate.replies.votes import parse_judgment
 from server.debate.rules.calls import Call
 from server.debate.seats.observer import take_contests

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, assert_never
 
 from server.debate.arguments.sources import list_sources
-from server.debate.ballots.waves import is_private_ballot, name_wave
+from server.debate.ballots.waves import is_blind_ballot, is_private_ballot, name_wave
 from server.debate.facts.interventions import InstructionGiven, NoteAdded
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.setup.phases import ADVICE_TASKS
@@ -28,7 +28,6 @@ from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
 from server.debate.prompts.ballots import (
     asks_who_argued,
-    is_blind_call,
     list_ballot_lines,
     render_private_steps,
 )
@@ -72,7 +71,7 @@ def render_parts(debate: Debate, call: Call) -> tuple[str, str]:
         record, task = render_advice(debate, call)
         return record, "\n\n".join([task, *list_corrections(debate, call)])
     body = [render_material(debate, call)]
-    body += [] if is_blind_call(call) else render_transcript(debate, call)
+    body += [] if is_blind_ballot(call.slot_index) else render_transcript(debate, call)
     return "\n\n".join(body), "\n".join([*render_tail(debate, call), *list_corrections(debate, call)])
 
 

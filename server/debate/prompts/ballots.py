@@ -41,22 +41,17 @@ def list_ballot_lines(debate: Debate, call: Call) -> list[str]:
     ]
 
 
-def is_blind_call(call: Call) -> bool:
-    """Whether the prompt has no transcript: nobody has spoken, or it is as if nobody had."""
-    return is_blind_ballot(call.slot_index)
-
-
 def asks_who_argued(debate: Debate, call: Call) -> bool:
     """Whether a voter says who did not argue: where no judge and no moderator decides, who would say it."""
     is_theirs = verdict_source(debate.setup) in ("ballots", "swing", "")
-    return is_theirs and bool(debate.turns) and not is_blind_call(call)
+    return is_theirs and bool(debate.turns) and not is_blind_ballot(call.slot_index)
 
 
 def render_private_steps(debate: Debate, call: Call) -> Iterator[str]:
     """What a private ballot asks before the positions: the same for every voter, but for the messages it knows."""
     if debate.setup.instructions:
         yield wording.quote_instruction(debate.setup.instructions)
-    if is_blind_call(call):
+    if is_blind_ballot(call.slot_index):
         before = wording.describe_before(has_documents=bool(debate.setup.documents))
         yield f"{wording.PRIVATE_BALLOT} {before} {wording.BALLOT_STEPS}"
         return

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from server.debate.arguments.points import format_id, split_turn
 from server.debate.arguments.sources import list_sources
+from server.debate.ballots.waves import is_blind_ballot
 from server.debate.facts.setup.phases import Phase
 from server.debate.prompts import wording
-from server.debate.prompts.ballots import is_blind_call
 from server.debate.prompts.material import other_labels, render_identity
 from server.debate.prompts.transcript import find_other_argument
 from server.debate.rules.calls import Call
@@ -68,7 +68,7 @@ def name_kind(phase: Phase) -> str:
 
 def find_example(debate: Debate, call: Call) -> str:
     """The id of a point that somebody else made and that this seat can read; "" for none."""
-    turn = None if is_blind_call(call) else find_other_argument(debate, call)
+    turn = None if is_blind_ballot(call.slot_index) else find_other_argument(debate, call)
     return format_id(split_turn(debate, turn).points[0].id, side_labels(debate)[turn.seat]) if turn else ""
 
 

@@ -17,6 +17,7 @@ MAX_CITED = 12
 MAX_RESPONSE = 2000
 """Characters of a turn that is part of an object."""
 
+PERCENT: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 100}
 CRITERIA = ("support", "response", "relevance", "consequences")
 
 UNARGUED = '"labels whose debater never argued for its position: it refused, argued for another, or said nothing of it"'
@@ -80,9 +81,13 @@ def enum_schema(values: Sequence[str]) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)}
 
 
+def list_schema(items: dict[str, Any], most: int | None = None) -> dict[str, Any]:
+    return {"type": "array", "items": items} | ({"maxItems": most} if most else {})
+
+
 def labels_schema(labels: Sequence[str]) -> dict[str, Any]:
     """A list of some of the labels."""
-    return {"type": "array", "items": enum_schema(labels), "maxItems": len(labels)}
+    return list_schema(enum_schema(labels), len(labels))
 
 
 def nullable_schema(schema: dict[str, Any]) -> dict[str, Any]:
@@ -108,10 +113,10 @@ def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
         unargued=labels_schema(labels),
         beliefs=beliefs_schema(labels),
         winner=nullable_schema(enum_schema(labels)),
-        cited={"type": "array", "items": text_schema(40), "maxItems": MAX_CITED},
+        cited=list_schema(text_schema(40), MAX_CITED),
         verdict=text_schema(600),
         recommendation=text_schema(600),
-        probability=percent_schema(),
+        probability=PERCENT,
         would_change=text_schema(400),
         next=text_schema(400),
     )
@@ -136,11 +141,7 @@ def ballot_schema(
 
 
 def beliefs_schema(labels: Sequence[str]) -> dict[str, Any]:
-    return object_schema(**dict.fromkeys((*labels, "none"), percent_schema()))
-
-
-def percent_schema() -> dict[str, Any]:
-    return {"type": "integer", "minimum": 0, "maximum": 100}
+    return object_schema(**dict.fromkeys((*labels, "none"), PERCENT))
 
 
 def direct_message_schema(labels: Sequence[str]) -> dict[str, Any]:
@@ -191,15 +192,10 @@ def handoff_instruction(labels: Sequence[str], *, by_function: bool) -> str:
 
 
 LONG, MIDDLE, SHORT = 4_000, 1_500, 600
-"""Characters of a text."""
+"""Characters of a text in the answer format."""
 
-
-def list_schema(items: dict[str, Any], most: int = 8) -> dict[str, Any]:
-    return {"type": "array", "items": items, "maxItems": most}
-
-
-PERCENT: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 100}
-BRANCH = {"if": text_schema(SHORT), "do": text_schema(MIDDLE)}
+MOST_ROWS = 8
+"""Of a list in the answer format."""
 
 
 def answer_schema() -> dict[str, Any]:
@@ -216,16 +212,16 @@ def answer_schema() -> dict[str, Any]:
 
 
 def review_schema(labels: Sequence[str], *, with_answer: bool = False) -> dict[str, Any]:
-    answers = list_schema(enum_schema(labels))
+    answers = list_schema(enum_schema(labels), MOST_ROWS)
     error = object_schema(
         answers=answers, words=text_schema(SHORT), right=text_schema(MIDDLE), matters={"type": "boolean"}
     )
     return object_schema(
-        errors=list_schema(error),
-        missing=list_schema(text_schema(MIDDLE)),
+        errors=list_schema(error, MOST_ROWS),
+        missing=list_schema(text_schema(MIDDLE), MOST_ROWS),
         best=enum_schema(labels),
-        keep=list_schema(text_schema(SHORT)),
-        groups=list_schema(answers),
+        keep=list_schema(text_schema(SHORT), MOST_ROWS),
+        groups=list_schema(answers, MOST_ROWS),
         differ_in=text_schema(SHORT),
         because=text_schema(MIDDLE),
         recommendation=text_schema(MIDDLE),
@@ -238,13 +234,14 @@ def review_schema(labels: Sequence[str], *, with_answer: bool = False) -> dict[s
 
 
 def exchange_schema(labels: Sequence[str]) -> dict[str, Any]:
+    branch = object_schema(**{"if": text_schema(SHORT), "do": text_schema(MIDDLE)})
     return object_schema(
         kind=enum_schema(("words", "fact", "assumption", "value")),
         reply=text_schema(MIDDLE),
         decides=text_schema(SHORT),
-        branches=list_schema(object_schema(**BRANCH)),
+        branches=list_schema(branch, MOST_ROWS),
         recommendation=text_schema(MIDDLE),
-        same_as=list_schema(enum_schema(labels)),
+        same_as=list_schema(enum_schema(labels), MOST_ROWS),
         moved_by=text_schema(SHORT),
         value=text_schema(SHORT),
         next=text_schema(SHORT),
@@ -255,4 +252,4 @@ def exchange_schema(labels: Sequence[str]) -> dict[str, Any]:
 
 def check_schema() -> dict[str, Any]:
     fault = object_schema(words=text_schema(SHORT), right=text_schema(MIDDLE), matters={"type": "boolean"})
-    return object_schema(faults=list_schema(fault), agrees={"type": "boolean"})
+    return object_schema(faults=list_schema(fault, MOST_ROWS), agrees={"type": "boolean"})

@@ -7,8 +7,8 @@ from server.debate.answer.debates import build_panel
 from server.debate.answer.prompts import order_answers, order_reviews
 from server.debate.answer.report import show_report
 from server.debate.arguments.points import format_id, list_points
+from server.debate.ballots.waves import is_blind_ballot
 from server.debate.facts.setup.phases import ADVICE_TASKS
-from server.debate.prompts.ballots import is_blind_call
 from server.debate.prompts.material import find_answered_message, hands_over, other_labels, says_position
 from server.debate.prompts.prompt import PromptSummary
 from server.debate.prompts.transcript import find_other_argument
@@ -78,5 +78,5 @@ def find_opponent_text(debate: Debate, call: Call) -> str:
     if call.task == "answer":
         message = find_answered_message(debate, call)
         return message.text if debate.is_active(message) else ""
-    turn = None if is_blind_call(call) else find_other_argument(debate, call)
+    turn = None if is_blind_ballot(call.slot_index) else find_other_argument(debate, call)
     return turn_text(debate, turn.text if turn else "", call.reading)

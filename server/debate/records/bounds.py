@@ -57,9 +57,8 @@ from server.debate.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NO
 from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH
 from server.debate.replies.advice import MAX_FIELD_LENGTH as MAX_ADVICE_LENGTH
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
-from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
+from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_FIELD_LENGTH, MAX_TURN_LENGTH
 from server.debate.replies.handoffs import MAX_MESSAGE_LENGTH
-from server.debate.replies.votes import MAX_FIELD_LENGTH
 from server.debate.replies.words import MAX_WHY_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 from server.debate.seats.framer import MAX_ASSUMPTION_LENGTH

@@ -23,6 +23,7 @@ from server.debate.replies.extract import (
     find_json,
     normalize_keys,
     read_percent,
+    take_list,
 )
 from server.debate.state.labels import find_labels
 
@@ -125,7 +126,7 @@ def read_exchange(panel: Panel, seat: str, text: str, *, takes_prose: bool) -> d
         "reply": show(read_text(fields.get("reply"))),
         "decides": show(read_text(fields.get("decides"))),
         "branches": read_branches(fields.get("branches"), show),
-        "recommendation": show(require_text(fields, "recommendation")),
+        "recommendation": show(require_words(fields, "recommendation")),
         "same_as": find_labels(fields.get("same_as"), order_reviews(panel, seat)),
         "moved": bool(moved_by),
         "moved_by": find_words(moved_by, list_opposed(panel, seat).values()),
@@ -217,11 +218,11 @@ def find_advice_fields(text: str, *, takes_prose: bool, in_prose: Mapping[str, A
 
 def read_advice(fields: Mapping[str, Any], keys: Iterable[str], show: Show) -> dict[str, Any]:
     advice: dict[str, Any] = {key: show(read_text(fields.get(key))) for key in keys}
-    advice["recommendation"] = show(require_text(fields, "recommendation"))
+    advice["recommendation"] = show(require_words(fields, "recommendation"))
     return advice | {"probability": read_probability(fields)}
 
 
-def require_text(fields: Mapping[str, Any], key: str) -> str:
+def require_words(fields: Mapping[str, Any], key: str) -> str:
     text = read_words(fields.get(key))
     if not text:
         raise ValueError(f'"{key}" is empty')
@@ -230,8 +231,7 @@ def require_text(fields: Mapping[str, Any], key: str) -> str:
 
 def read_text(value: Any) -> str:
     """A text that may be left out, or the lines of a list; "" for what says "none"."""
-    rows = value if isinstance(value, list) else [value]
-    return read_words([row for row in rows if drop_nothing(read_words(row))])
+    return read_words([row for row in take_list(value) if drop_nothing(read_words(row))])
 
 
 def read_words(value: Any) -> str:
@@ -244,15 +244,14 @@ def read_words(value: Any) -> str:
 
 def list_texts(value: Any) -> list[str]:
     """The texts of a list, or a single text; for objects, their words."""
-    rows = value if isinstance(value, list) else [value]
+    rows = take_list(value)
     texts = (row.get("text") or row.get("words") if isinstance(row, dict) else row for row in rows)
     return [*filter(None, map(read_text, texts))][:MOST_ROWS]
 
 
 def list_rows(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, or a single one."""
-    rows = value if isinstance(value, list) else [value]
-    return [normalize_keys(row) for row in rows if isinstance(row, dict)][:MOST_ROWS]
+    return [normalize_keys(row) for row in take_list(value) if isinstance(row, dict)][:MOST_ROWS]
 
 
 def read_flag(value: Any) -> bool:
@@ -266,7 +265,7 @@ def read_probability(fields: Mapping[str, Any]) -> int:
 
 def read_groups(value: Any, seats: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
     """Groups of equal answers. The first mention of an answer counts; one without a mention is a group of its own."""
-    rows = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    rows = [*value.values()] if isinstance(value, dict) else take_list(value)
     ungrouped, groups = [*seats.values()], []
     for row in rows:
         if group := tuple(seat for seat in find_labels(row, seats) if seat in ungrouped):

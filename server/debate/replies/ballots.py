@@ -4,19 +4,27 @@ Anything that gives each position its part of a whole is understood. Parts that 
 refused, never scaled: a voter whose parts sum to 40 percent has not said how sure it is.
 """
 
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from server.debate.arguments.citations import find_cited_points
 from server.debate.ballots.waves import is_blind_ballot, name_wave
 from server.debate.facts.beliefs import Citation, Share, build_shares
-from server.debate.facts.text import clean, collapse_whitespace
+from server.debate.facts.text import collapse_whitespace
 from server.debate.prompts.ballots import list_ballot_positions
-from server.debate.replies.extract import Reply, drop_nothing, find_json, find_sections, normalize_keys
+from server.debate.replies.extract import (
+    NUMBER,
+    Reply,
+    clean_text,
+    drop_nothing,
+    find_json,
+    find_sections,
+    normalize_keys,
+    parse_amount,
+    take_list,
+)
 from server.debate.replies.votes import parse_unargued, resolve_vote
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
@@ -34,9 +42,7 @@ ROUNDING = Fraction(3, 100)
 ROUND_FIELDS = ("new_point", "open_point")
 FIELDS = ("beliefs", "position", "moved_by", "would_check", "unargued", *ROUND_FIELDS)
 
-_NUMBER = r"\d{1,7}(?:[.,]\d{1,9})?"
-_AMOUNT = re.compile(rf"(?<![\w.,-])({_NUMBER})(?:\s?/\s?(\d{{1,7}}))?")
-_LIST = re.compile(rf"(?<![\w.,/])(?:{_NUMBER}\s?%?\s?[/|;:]\s?){{1,30}}{_NUMBER}\s?%?(?![\w/])")
+_LIST = re.compile(rf"(?<![\w.,/])(?:{NUMBER}\s?%?\s?[/|;:]\s?){{1,30}}{NUMBER}\s?%?(?![\w/])")
 _ROUND = re.compile(r"\d{1,3}")
 
 
@@ -147,7 +153,7 @@ def search_amounts(debate: Debate, call: Call, text: str) -> dict[str, Fraction]
 def find_amount_beside(text: str, word: str, *, is_after: bool) -> Fraction | None:
     """The last amount directly after a word, or directly before it; None without one."""
     word_pattern = rf"(?<!\w){re.escape(word)}(?!\w)"
-    number = rf"(?P<amount>{_NUMBER})(?![\d/]|\s/)"
+    number = rf"(?P<amount>{NUMBER})(?![\d/]|\s/)"
     after = rf"{word_pattern}[^\w\n]{{0,6}}(?:(?:is|at|with|gets)\s)?[^\w\n-]{{0,3}}{number}"
     before = rf"{number}\s?(?:%|percent)?\s?(?:(?:for|to|on|in)\s)?{word_pattern}"
     amounts = [match["amount"] for match in re.finditer(after if is_after else before, text, re.IGNORECASE)]
@@ -160,19 +166,6 @@ def place_amounts(debate: Debate, call: Call, amounts: Sequence[Fraction | None]
     if None in amounts or len(amounts) not in (len(order) - 1, len(order)):
         raise ValueError(describe_beliefs(debate))
     return {name: amount for name, amount in zip(order, amounts, strict=False) if amount is not None}
-
-
-def parse_amount(value: Any) -> Fraction | None:
-    """An exact number of zero or more: 70, "70 %", "0.7", "7/10"; None for anything else."""
-    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    if isinstance(value, int | float):
-        return Fraction(Decimal(str(value))) if 0 <= value < 10**7 else None
-    number = _AMOUNT.search(value) if isinstance(value, str) else None
-    if not number:
-        return None
-    amount = Fraction(number[1].replace(",", "."))
-    return amount / int(number[2]) if number[2] and int(number[2]) else amount
 
 
 def is_whole(total: Fraction | int) -> bool:
@@ -199,7 +192,8 @@ def describe_beliefs(debate: Debate) -> str:
 
 def find_citation(debate: Debate, value: Any) -> Citation | None:
     """The point in a text such as "K73 2.1", or the turn in "K73, round 2"; None if there is none."""
-    text = " ".join(map(str, flatten(value)))
+    parts = value.values() if isinstance(value, Mapping) else take_list(value)
+    text = " ".join(map(str, parts))
     labels = side_labels(debate)
     names = {
         name
@@ -218,13 +212,6 @@ def find_citation(debate: Debate, value: Any) -> Citation | None:
     return Citation(seat=seat, round=round_number) if round_number in rounds else None
 
 
-def flatten(value: Any) -> Iterable[Any]:
-    """The parts of a citation, which may be an object or a list."""
-    if isinstance(value, Mapping):
-        return value.values()
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
 def clean_sentence(value: Any) -> str:
     """A text field on one line, cleaned and cut; "" for anything else."""
-    return collapse_whitespace(clean(value))[:MAX_SENTENCE_LENGTH] if isinstance(value, str) else ""
+    return collapse_whitespace(clean_text(value))[:MAX_SENTENCE_LENGTH]

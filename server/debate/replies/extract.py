@@ -1,12 +1,15 @@
 """A model's reply, and how data is extracted from it. `interpret` decides what the data means."""
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, get_args
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, model_validator
 from pydantic_core import from_json
 
 from server.debate.facts.answers import Usage
@@ -19,6 +22,7 @@ from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 
 MAX_TURN_LENGTH = 12_000  # characters, about 2,000 words: ten times what debaters are asked for
+MAX_FIELD_LENGTH = 4_000  # characters of a field that are stored
 MAX_DETAIL_LENGTH = 500  # characters of the detail of a failure
 MAX_JSON_CANDIDATES = (
     1_000  # opening braces, from the end of a reply, that are tried as the start of its JSON
@@ -42,6 +46,8 @@ _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=
 
 _KEY = re.compile(r'\s*,?\s*("(?:[^"\\]|\\.)*")\s*:\s*')
 
+NUMBER = r"\d{1,7}(?:[.,]\d{1,9})?"
+_AMOUNT = re.compile(rf"(?<![\w.,-])({NUMBER})(?:\s?/\s?(\d{{1,7}}))?")
 _CODE_FENCE = re.compile(r"```(?:json)?(.*?)```", re.DOTALL)
 
 
@@ -99,6 +105,35 @@ def normalize_keys(value: Any) -> dict[str, Any]:
     return {normalize_key(str(key)): field for key, field in value.items()} if isinstance(value, dict) else {}
 
 
+def clean_text(value: Any) -> str:
+    """A text field, cleaned and cut; "" for anything else."""
+    return clean(value)[:MAX_FIELD_LENGTH] if isinstance(value, str) else ""
+
+
+def require_text(text: str) -> str:
+    if not text:
+        raise ValueError("must not be empty")
+    return text
+
+
+def take_list(value: Any) -> list[Any]:
+    """A list, or anything else as the one row of a list; [] for nothing."""
+    return value if isinstance(value, list) else [] if value in (None, "") else [value]
+
+
+OptionalText = Annotated[str, BeforeValidator(clean_text)]
+RequiredText = Annotated[OptionalText, AfterValidator(require_text)]
+
+
+class LenientModel(BaseModel):
+    """A model's answer: extra keys, `null` for nothing, and names in camel case are allowed (C11)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def accept_any_spelling(cls, value: Any) -> Any:
+        return normalize_keys(value) if isinstance(value, dict) else value
+
+
 def find_list(text: str, name: str) -> tuple[list[Any], dict[str, Any]]:
     """(the list under this name in the JSON of a reply, all fields of that JSON by normalized key).
 
@@ -128,21 +163,14 @@ def find_json(text: str, keys: Sequence[str] = ()) -> Any:
         if not keys or has_key(value, keys):
             return value
     text = text[-MAX_SEARCHED_LENGTH:]
-    starts = find_last_braces(text)
+    starts = [brace.start() for brace in re.finditer("{", text)][: -MAX_JSON_CANDIDATES - 1 : -1]
     objects: list[tuple[dict[str, Any], int]] = []  # (object, where it ends), the last one first
     inside: list[dict[str, Any]] = []
     for number, start in enumerate(starts):
         value, end = decode_object(text, start, is_loose=number < MAX_LOOSE_CANDIDATES)
         if value is not None:
-            inside += [inner for inner, inner_end in objects if inner_end <= end]
-            objects = [
-                *(
-                    (earlier_object, earlier_end)
-                    for earlier_object, earlier_end in objects
-                    if earlier_end > end
-                ),
-                (value, end),
-            ]
+            inside += [row[0] for row in objects if row[1] <= end]
+            objects = [*(row for row in objects if row[1] > end), (value, end)]
     if not objects:
         raise ValueError(
             "the JSON of the reply is broken off or malformed" if starts else "the reply holds no JSON object"
@@ -150,21 +178,7 @@ def find_json(text: str, keys: Sequence[str] = ()) -> Any:
     last_object, end = next((candidate for candidate in objects if has_key(candidate[0], keys)), objects[0])
     if any(re.search(rf'"{key}"\s{{0,9}}:', text[end:], re.IGNORECASE) for key in keys):
         raise ValueError("the last JSON of the reply is broken off or malformed")
-    return (
-        last_object
-        if has_key(last_object, keys)
-        else next((inner_object for inner_object in inside if has_key(inner_object, keys)), last_object)
-    )
-
-
-def find_last_braces(text: str) -> list[int]:
-    """Where the last objects of a text may begin, the last one first."""
-    starts: list[int] = []
-    start = text.rfind("{")
-    while start >= 0 and len(starts) < MAX_JSON_CANDIDATES:
-        starts.append(start)
-        start = text.rfind("{", 0, start)
-    return starts
+    return next((value for value in (last_object, *inside) if has_key(value, keys)), last_object)
 
 
 def has_key(value: Any, keys: Sequence[str]) -> bool:
@@ -280,13 +294,8 @@ def find_debaters(debate: Debate, name: str, *, reading: int = 1) -> set[str]:
 
 def normalize_name(text: str) -> str:
     """A name in its normal form: without case, extra spaces and quotation marks."""
-    return (
-        collapse_whitespace(text)
-        .strip(".\"'*_ ")
-        .casefold()
-        .removeprefix("position ")
-        .removeprefix("option ")
-    )
+    name = collapse_whitespace(text).strip(".\"'*_ ").casefold()
+    return name.removeprefix("position ").removeprefix("option ")
 
 
 def drop_nothing(text: str) -> str:
@@ -294,15 +303,26 @@ def drop_nothing(text: str) -> str:
     return "" if normalize_name(text) in NOTHING else text
 
 
+def parse_amount(value: Any) -> Fraction | None:
+    """An exact number of zero or more: 70, "70 %", "0.7", "7/10"; None for anything else."""
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if isinstance(value, int | float):
+        return Fraction(Decimal(str(value))) if 0 <= value < 10**7 else None
+    number = _AMOUNT.search(value) if isinstance(value, str) else None
+    if not number:
+        return None
+    amount = Fraction(number[1].replace(",", "."))
+    return amount / int(number[2]) if number[2] and int(number[2]) else amount
+
+
 def read_percent(value: Any) -> int | None:
     """Percent from 80, "80 %", 0.8 or "1.0"; None if it is no number."""
-    is_read = isinstance(value, str | int | float) and not isinstance(value, bool)
-    found = re.search(r"\d+(?:[.,]\d+)?", str(value)) if is_read else None
-    if found is None:
+    amount = parse_amount(value)
+    if amount is None:
         return None
-    number = float(found[0].replace(",", "."))
-    is_share = "%" not in str(value) and (number < 1 or (number == 1 and not found[0].isdigit()))
-    return round(min(number * 100 if is_share else number, 100))
+    is_share = "%" not in str(value) and (amount < 1 or (amount == 1 and "1.0" in str(value)))
+    return round(min(amount * 100 if is_share else amount, Fraction(100)))
 
 
 def describe_error(error: Exception, *, cut: bool) -> str:

@@ -16,18 +16,20 @@ from server.debate.arguments.points import format_id, list_points
 from server.debate.facts.beliefs import Belief, Citation, Criterion, apportion
 from server.debate.facts.events import JUDGE_ADVICE
 from server.debate.facts.setup.seats import WRITTEN
-from server.debate.facts.text import clean
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import (
     NOTHING,
     Reply,
+    clean_text,
     drop_nothing,
     find_debaters,
     find_json,
     find_sections,
     normalize_keys,
     normalize_name,
+    parse_amount,
     read_percent,
+    take_list,
 )
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
@@ -93,9 +95,6 @@ def find_mentioned(debate: Debate, text: str, reading: int) -> tuple[set[str], s
             return mentioned, text
     return set(), text
 
-
-MAX_FIELD_LENGTH = 4_000
-"""Characters of a field that are stored."""
 
 CHOICE_KEYS = ("choice", "vote", "decision", "answer", "finding", "verdict")
 """Models' names for the field of their choice. It counts only if it contains a position and nothing else."""
@@ -186,30 +185,25 @@ def find_whole_choice(debate: Debate, text: str, reading: int) -> str:
     raise ValueError(f"{problem}: answer with JSON, and with one of {labels} or null")
 
 
-def clean_text(value: Any) -> str:
-    """A text field, cleaned and cut; "" for anything else."""
-    return clean(value)[:MAX_FIELD_LENGTH] if isinstance(value, str) else ""
-
-
 def parse_beliefs(debate: Debate, value: Any, reading: int) -> tuple[Belief, ...]:
     """Percentages that sum to 100, in the order declared, none last; () if they are unusable."""
     if isinstance(value, str):
         value = find_percentages(debate, value, reading)
     if not isinstance(value, Mapping):
         return ()
-    amounts = dict.fromkeys((*debate.names, ""), 0.0)
-    for key, amount in value.items():
-        number = parse_number(amount)
+    amounts = dict.fromkeys((*debate.names, ""), Fraction(0))
+    for key, amount_value in value.items():
         try:
             name = resolve_vote(debate, str(key), "beliefs", reading)
         except ValueError:
             continue
-        if number is None or number < 0:
+        amount = parse_amount(amount_value)
+        if amount is None:
             return ()
-        amounts[name] += number
+        amounts[name] += amount
     if not sum(amounts.values()):
         return ()
-    percent = apportion({name: Fraction(amount) for name, amount in amounts.items()}, 100)
+    percent = apportion(amounts, 100)
     return tuple(Belief(name=name, percent=share) for name, share in percent.items())
 
 
@@ -225,17 +219,9 @@ def find_percentages(debate: Debate, text: str, reading: int) -> dict[str, str]:
 def parse_unargued(debate: Debate, value: Any, reading: int = 0) -> tuple[str, ...]:
     """The debaters whose labels, or names, stand alone in a list; nothing is made of other words."""
     names = order_sides(debate, reading) | {name: name for name in debate.names}
-    entries = [str(entry).strip() for entry in (value if isinstance(value, list) else [value])]
+    entries = [str(entry).strip() for entry in take_list(value)]
     named = {names.get(entry, names.get(entry.upper())) for entry in entries}
     return tuple(name for name in debate.names if name in named)
-
-
-def parse_number(value: Any) -> float | None:
-    if isinstance(value, str):
-        number_match = re.search(r"\d+(?:[.,]\d+)?", value)
-        value = float(number_match[0].replace(",", ".")) if number_match else None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e6  # noqa: PLR2004
-    return float(value) if is_number else None
 
 
 def rank(beliefs: tuple[Belief, ...]) -> list[Belief]:
@@ -267,8 +253,8 @@ def compute_margin(winner: str, beliefs: tuple[Belief, ...], margin: Any) -> int
         percent = next(belief.percent for belief in beliefs if belief.name == winner)
         lead = percent - max(belief.percent for belief in beliefs if belief.name != winner)
         return grade_lead(lead)
-    number = parse_number(margin)
-    return 1 if number is None else min(max(int(number), 0), CLEAR_MARGIN + 1)
+    number = parse_amount(margin)
+    return 1 if number is None else min(int(number), CLEAR_MARGIN + 1)
 
 
 def grade_own(recommendation: str, probability: int) -> int:
@@ -278,11 +264,9 @@ def grade_own(recommendation: str, probability: int) -> int:
 
 def parse_cited(debate: Debate, fields: Mapping[str, Any], reading: int) -> tuple[tuple[Citation, ...], int]:
     """(the points that a judge names, in `cited` or in prose; how many ids are unknown)."""
-    cited_field = fields.get("cited")
-    ids_field = cited_field if isinstance(cited_field, list) else [cited_field]
     ids = [
         f"[{clean_text(point_id).strip('[] ')}]"
-        for point_id in ids_field[:MAX_CITED]
+        for point_id in take_list(fields.get("cited"))[:MAX_CITED]
         if isinstance(point_id, str)
     ]
     prose = (clean_text(fields.get(name)) for name in ("verdict", "reasoning"))

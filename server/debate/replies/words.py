@@ -1,9 +1,5 @@
 """Finds the words that a reply copies from turns."""
 
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator
-
 from server.debate.documents.marks import disarm_marks, drop_marks
 from server.debate.documents.quotes import find_span
 from server.debate.facts.answers import Span
@@ -20,13 +16,6 @@ FEWEST_CHARACTERS = 4
 _QUOTATION_MARKS = (
     "\"'\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u2018\u2019`\u300c\u300d\u300e\u300f \n\t"
 )
-
-
-def read_text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-OptionalText = Annotated[str, BeforeValidator(read_text)]
 
 
 def find_words(debate: Debate, turns: list[Spoke], words: str) -> Span | None:

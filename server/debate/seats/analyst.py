@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field
 
 from server.debate.arguments.citations import RELATION_STEMS, could_read, find_references, name_seats
 from server.debate.arguments.points import Point, find_turn, format_id, is_in_turn, list_points
@@ -18,11 +18,24 @@ from server.debate.facts.errors import require
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.setup.options import ClaimMode
 from server.debate.facts.setup.seats import ANALYST
-from server.debate.facts.text import clean, collapse_whitespace, format_count
-from server.debate.prompts.response_schemas import enum_schema, nullable_schema, object_schema, text_schema
+from server.debate.facts.text import collapse_whitespace, format_count
+from server.debate.prompts.response_schemas import (
+    enum_schema,
+    list_schema,
+    nullable_schema,
+    object_schema,
+    text_schema,
+)
 from server.debate.prompts.transcript import format_rounds
-from server.debate.replies.extract import Reply, find_debaters, find_list, normalize_keys
-from server.debate.replies.words import MAX_WHY_LENGTH, OptionalText, find_words
+from server.debate.replies.extract import (
+    OptionalText,
+    Reply,
+    find_debaters,
+    find_list,
+    normalize_keys,
+    take_list,
+)
+from server.debate.replies.words import MAX_WHY_LENGTH, find_words
 from server.debate.rules.calls import Call
 from server.debate.seats.seat import Seat
 from server.debate.state.debate import Debate, replace
@@ -91,21 +104,18 @@ class Analyst(Seat[Extracted]):
             claim=text_schema(400),
             kind=enum_schema(get_args(PointKind)),
             evidence=nullable_schema(text_schema(300)),
-            links={"type": "array", "items": link, "maxItems": MAX_LINKS},
-            same_as={"type": "array", "items": text_schema(60), "maxItems": MAX_LINKS},
+            links=list_schema(link, MAX_LINKS),
+            same_as=list_schema(text_schema(60), MAX_LINKS),
         )
         left_out = object_schema(**turn_words, why=text_schema(300))
-        return object_schema(
-            claims={"type": "array", "items": claim, "maxItems": MAX_CLAIMS},
-            left_out={"type": "array", "items": left_out, "maxItems": 40},
-        )
+        return object_schema(claims=list_schema(claim, MAX_CLAIMS), left_out=list_schema(left_out, 40))
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
         del call, reply
         rows, fields = find_list(text, "claims")
-        parsed_rows = [read_row(row) for row in rows[:MAX_CLAIMS]]
+        parsed_rows = [ClaimRow.model_validate(normalize_keys(row)) for row in rows[:MAX_CLAIMS]]
         claims = [read_claim(debate, row) for row in parsed_rows]
-        left_out = [read_left_out(debate, read_row(row)) for row in take_list(fields.get("left_out"))]
+        left_out = [read_left_out(debate, row) for row in take_list(fields.get("left_out"))]
         room = MAX_CLAIMS - len(claims) + claims.count(None)
         unclear = tuple(dict.fromkeys(part for part in left_out if part))[:room]
         links, unknown = link_claims(debate, parsed_rows, claims)
@@ -171,10 +181,6 @@ _ROW = re.compile(r"#?\s{0,3}(\d{1,4})")
 _RELATIONS = get_args(ClaimRelation)
 
 
-def take_list(value: Any) -> Any:
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
 class LinkRow(BaseModel):
     relation: OptionalText = ""
     to: Any = None
@@ -209,12 +215,8 @@ class References(NamedTuple):
         return references[0].target if references and references[0].target in self.points else None
 
 
-def read_row(row: Any) -> ClaimRow:
-    return ClaimRow.model_validate(normalize_keys(row))
-
-
 def shorten_line(text: str) -> str:
-    return collapse_whitespace(clean(text))[:MAX_WHY_LENGTH].rstrip()
+    return collapse_whitespace(text)[:MAX_WHY_LENGTH].rstrip()
 
 
 def read_claim(debate: Debate, row: ClaimRow) -> Claim | None:
@@ -228,7 +230,8 @@ def read_claim(debate: Debate, row: ClaimRow) -> Claim | None:
     return Claim(said=span, wording=wording, kind=kind, evidence=shorten_line(row.evidence))
 
 
-def read_left_out(debate: Debate, row: ClaimRow) -> LeftOut | None:
+def read_left_out(debate: Debate, value: Any) -> LeftOut | None:
+    row = ClaimRow.model_validate(normalize_keys(value))
     span = locate_words(debate, row)
     return LeftOut(said=span, why=shorten_line(row.why)) if span else None
 
@@ -271,10 +274,7 @@ def link_claims(
 
 
 def read_link(references: References, link_row: Any) -> ClaimLink | None:
-    try:
-        row = LinkRow.model_validate(link_row)
-    except ValidationError:
-        return None
+    row = LinkRow.model_validate(normalize_keys(link_row))
     target, word = references.find(row.to), row.relation.strip().lower()
     relation = next((means for stem, means in RELATION_STEMS.items() if word.startswith(stem)), None)
     return next(

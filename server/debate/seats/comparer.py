@@ -5,7 +5,7 @@ from typing import Any
 
 from server.debate.facts.events import Compared
 from server.debate.facts.quoting import quote_verbatim
-from server.debate.prompts.response_schemas import enum_schema, object_schema
+from server.debate.prompts.response_schemas import enum_schema, list_schema, object_schema
 from server.debate.replies.extract import Reply, find_json, normalize_keys
 from server.debate.rules.calls import Call
 from server.debate.seats.seat import Duty
@@ -33,8 +33,7 @@ class Comparison(Duty):
             yield f"{key}:\n{quote_verbatim(text)}"
 
     def build_schema(self, debate: Debate) -> dict[str, Any]:
-        group = {"type": "array", "items": enum_schema([*list_advice(debate)])}
-        return object_schema(groups={"type": "array", "items": group})
+        return object_schema(groups=list_schema(list_schema(enum_schema([*list_advice(debate)]))))
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
         """What stands in no group is the same as nothing else."""

@@ -12,9 +12,17 @@ from pydantic import BeforeValidator
 from server.debate.facts.events import AnsweredBlind, PositionsFramed
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.text import collapse_whitespace
-from server.debate.prompts.response_schemas import enum_schema, object_schema, text_schema
-from server.debate.replies.extract import Reply, find_json, normalize_name, parse_text
-from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
+from server.debate.prompts.response_schemas import enum_schema, list_schema, object_schema, text_schema
+from server.debate.replies.extract import (
+    LenientModel,
+    OptionalText,
+    Reply,
+    RequiredText,
+    find_json,
+    normalize_name,
+    parse_text,
+    take_list,
+)
 from server.debate.rules.calls import Call
 from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
 from server.debate.seats.seat import Duty
@@ -56,7 +64,7 @@ ASSUMED_IN_ANSWERS = ", as the answers do"
 
 class FramedQuestion(LenientModel):
     kind: OptionalText = ""
-    alternatives: Annotated[list[OptionalText], BeforeValidator(lambda value: value or [])] = []
+    alternatives: Annotated[list[OptionalText], BeforeValidator(take_list)] = []
     positions: list[RequiredText]
     assumption: OptionalText = ""
 
@@ -104,15 +112,10 @@ class Framing(Duty):
         )
 
     def build_schema(self, debate: Debate) -> dict[str, Any]:
-        positions = {
-            "type": "array",
-            "items": text_schema(300),
-            "minItems": 2,
-            "maxItems": find_position_limit(debate),
-        }
+        positions = list_schema(text_schema(300), find_position_limit(debate)) | {"minItems": 2}
         return object_schema(
             kind=enum_schema(("yes_no", "open")),
-            alternatives={"type": "array", "items": text_schema(300)},
+            alternatives=list_schema(text_schema(300)),
             positions=positions,
             assumption=text_schema(400),
         )

@@ -13,12 +13,21 @@ from server.debate.prompts.response_schemas import (
     ask_for_json,
     enum_schema,
     labels_schema,
+    list_schema,
     nullable_schema,
     object_schema,
     text_schema,
 )
-from server.debate.replies.extract import Reply, find_debaters, find_json, find_sections
-from server.debate.replies.lenient import LenientModel, OptionalText, RequiredText
+from server.debate.replies.extract import (
+    LenientModel,
+    OptionalText,
+    Reply,
+    RequiredText,
+    find_debaters,
+    find_json,
+    find_sections,
+    take_list,
+)
 from server.debate.replies.votes import parse_unargued
 from server.debate.rules.calls import Call
 from server.debate.rules.course import find_talk_end, is_in_moderated_block, next_phase
@@ -55,7 +64,7 @@ _STATUS = re.compile(
 
 
 class Plan(LenientModel):
-    next_speakers: Annotated[list[str], BeforeValidator(lambda value: value or [])] = []
+    next_speakers: Annotated[list[str], BeforeValidator(take_list)] = []
     briefing: OptionalText = ""
     new_angle: OptionalText = ""
     done: Annotated[bool, BeforeValidator(lambda value: value or False)] = False
@@ -107,11 +116,7 @@ class Opening(Duty):
         return object_schema(
             briefing=nullable_schema(text_schema(2000)),
             new_angle=nullable_schema(text_schema(600)),
-            next_speakers={
-                "type": "array",
-                "items": enum_schema(debate.setup.labels),
-                "maxItems": 2 * len(debate.names),
-            },
+            next_speakers=list_schema(enum_schema(debate.setup.labels), 2 * len(debate.names)),
             done={"type": "boolean"},
         )
 

@@ -5,6 +5,7 @@ turns. A quoted fallacy is not one, nor is one that is named to reject it, so ke
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -18,10 +19,16 @@ from server.debate.facts.answers import Contest, Reading, Span
 from server.debate.facts.events import Spoke
 from server.debate.facts.fact import Count, Fact
 from server.debate.facts.quoting import quote, quote_heading, quote_verbatim
-from server.debate.facts.text import clean, collapse_whitespace, format_count
-from server.debate.prompts.response_schemas import enum_schema, nullable_schema, object_schema, text_schema
-from server.debate.replies.extract import Reply, find_debaters, find_list, normalize_keys
-from server.debate.replies.words import MAX_WHY_LENGTH, OptionalText, find_words
+from server.debate.facts.text import collapse_whitespace, format_count
+from server.debate.prompts.response_schemas import (
+    enum_schema,
+    list_schema,
+    nullable_schema,
+    object_schema,
+    text_schema,
+)
+from server.debate.replies.extract import OptionalText, Reply, find_debaters, find_list, normalize_keys
+from server.debate.replies.words import MAX_WHY_LENGTH, find_words
 from server.debate.rules.calls import Call
 from server.debate.seats.seat import Seat
 from server.debate.state.debate import Debate
@@ -150,7 +157,7 @@ class Observer(Seat[Observed]):
             original_words=nullable_schema(text_schema(600)),
             why=text_schema(300),
         )
-        return object_schema(marks={"type": "array", "items": mark, "maxItems": MAX_MARKS})
+        return object_schema(marks=list_schema(mark, MAX_MARKS))
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
         del call, reply
@@ -257,7 +264,7 @@ def read_mark(debate: Debate, row: Any) -> Mark | None:
         earlier = [turn for turn in turns_before if {turn.seat} == authors]
         original_span = find_words(debate, earlier, mark_row.original_words)
         span = span if original_span else None
-    why = collapse_whitespace(clean(mark_row.why))[:MAX_WHY_LENGTH]
+    why = collapse_whitespace(mark_row.why)[:MAX_WHY_LENGTH]
     return Mark(pattern=pattern, said=span, original=original_span, why=why) if span else None
 
 
@@ -304,20 +311,16 @@ def count_active_turns(debate: Debate, seat: str) -> int:
 def list_rhetoric_lines(debate: Debate) -> list[str]:
     """A line for each debater with marked turns; [] without an observer."""
     lines = []
-    contested_marks = [
-        allegation.mark for allegation in list_marks(debate) if find_contest(debate, allegation)
-    ]
+    contested = Counter(
+        (a.mark.said.seat, a.mark.pattern) for a in list_marks(debate) if find_contest(debate, a)
+    )
     for name, patterns in count_patterns(debate).items():
-        turns = count_active_turns(debate, name)
         parts = []
         for pattern, count in patterns.items():
-            contested_count = sum(
-                (mark.said.seat, mark.pattern) == (name, pattern) for mark in contested_marks
-            )
-            parts.append(
-                f"{name_pattern(pattern)} in {count}{f' ({contested_count} contested)' if contested_count else ''}"
-            )
+            contests = contested[name, pattern]
+            parts.append(f"{name_pattern(pattern)} in {count}" + f" ({contests} contested)" * bool(contests))
         if parts:
+            turns = count_active_turns(debate, name)
             lines.append(f"{name}, of {turns} turns, as the observer alleges: {', '.join(parts)}")
     return lines
 
@@ -383,15 +386,12 @@ def list_contestable(debate: Debate, seat: str) -> tuple[Allegation, ...]:
     since = max((number for number in rounds if number < debate.round), default=0)
     if debate.round in rounds:
         return ()
-    allegations = (
-        allegation
-        for allegation in list_marks(debate)
-        if allegation.mark.said.seat == seat and allegation.round >= since
-    )
     return tuple(
         allegation
-        for allegation in allegations
-        if allegation.mark.pattern in ALLEGATIONS and allegation.round < debate.round
+        for allegation in list_marks(debate)
+        if allegation.mark.said.seat == seat
+        and allegation.mark.pattern in ALLEGATIONS
+        and since <= allegation.round < debate.round
     )
 
 

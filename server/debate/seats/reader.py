@@ -10,7 +10,7 @@ from server.debate.documents.sections import describe_section
 from server.debate.facts.answers import Digested, Extent
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.text import clean_line, collapse_whitespace
-from server.debate.prompts.response_schemas import object_schema, text_schema
+from server.debate.prompts.response_schemas import list_schema, object_schema, text_schema
 from server.debate.replies.extract import Reply, find_json, normalize_keys
 from server.debate.rules.calls import Call
 from server.debate.seats.seat import Duty
@@ -50,9 +50,7 @@ class Digest(Duty):
 
     def build_schema(self, debate: Debate) -> dict[str, Any]:
         del debate
-        return object_schema(
-            summary=text_schema(4000), quotes={"type": "array", "items": text_schema(400), "maxItems": 6}
-        )
+        return object_schema(summary=text_schema(4000), quotes=list_schema(text_schema(400), 6))
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
         """Quotes that are not in the section are dropped and counted."""

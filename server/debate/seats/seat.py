@@ -5,9 +5,7 @@ Each has its own file here, and a row in `registry`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
-
-from pydantic import Field
+from typing import Any, ClassVar, Generic, TypeVar
 
 from server.debate.commands.inputs import OfficerInput
 from server.debate.facts.answers import Reading, Remark
@@ -62,9 +60,6 @@ class Duty(ABC):
 
 R = TypeVar("R", bound=Reading)
 M = TypeVar("M", bound=Remark)
-
-Speaker = Annotated[str, Field(max_length=40)]
-"""A debater's name in a reading: unlike words of a model it has no labels that stand for names."""
 
 
 class Seat(Duty, Generic[R]):
