@@ -111,10 +111,11 @@ def describe_reading(debate: Debate, event: Reading) -> tuple[str, str]:
 
 
 def build_judgment(judgment: Judged) -> dict[str, Any]:
-    """A reading with the ids of the points that it names."""
+    """A reading with the position it finds better by each criterion, and the ids of the points that it names."""
     fields = {"seat", "slot_index", "winner", "margin", "verdict", "reasoning"}
     return {
         **judgment.model_dump(include=fields),
+        "criteria": {criterion.name: criterion.better for criterion in judgment.criteria},
         "cited": [format_id(point, point.seat) for point in judgment.cited],
     }
 

@@ -103,10 +103,13 @@ def test_a_winner_that_was_never_heard_has_nothing_to_cite(at: DebateSimulation)
     assert ids(judge(at, cited=["O! 1.1"])) == ["Opponent 1.1"]
 
 
-def test_people_read_what_a_judge_cited_by_name(at: DebateSimulation) -> None:
-    event = judge(at, cited=["P! 1.1"], verdict="[P! 1.1] holds.")
+def test_people_read_what_a_judge_cited_and_found_better_by_name(at: DebateSimulation) -> None:
+    event = judge(
+        at, cited=["P! 1.1"], verdict="[P! 1.1] holds.", criteria={"support": "P!", "response": "even"}
+    )
     (row,) = build_round(at.add_events(event).debate, 3)["judgments"]
     assert (row["cited"], row["verdict"]) == (["Proponent 1.1"], "[Proponent 1.1] holds.")
+    assert row["criteria"] == {"support": "Proponent", "response": ""}
 
 
 def test_a_record_cannot_cite_what_nobody_said(at: DebateSimulation) -> None:

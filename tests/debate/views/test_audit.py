@@ -92,6 +92,7 @@ class TestRounds:
                 "margin": 2,
                 "verdict": "It is not worth it.",
                 "reasoning": "Costs were never answered.",
+                "criteria": {},
                 "cited": [],
             }
             for reading in (1, 2)
