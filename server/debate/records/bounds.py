@@ -9,49 +9,14 @@ from functools import cache
 
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
-from server.debate.facts import advice, answers, escalation, interventions
-from server.debate.facts.answers import (
-    DefaultPlanUsed,
-    Digested,
-    HandoffFailed,
-    Lookup,
-    Usage,
-)
+from server.debate.facts import advice, answers, escalation, events, interventions
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.facts.events import (
-    JUDGE_ADVICE,
-    AnsweredBlind,
-    Balloted,
-    Compared,
-    Concluded,
-    Ended,
-    Failed,
-    Judged,
-    Paused,
-    PhaseEntered,
-    PositionsFramed,
-    Recorded,
-    Resumed,
-    RoundClosed,
-    RoundOpened,
-    Spoke,
-    Synthesized,
-)
 from server.debate.facts.fact import Fact
+from server.debate.facts.setup import seats
 from server.debate.facts.setup.documents import Document
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
-from server.debate.facts.setup.seats import (
-    MAX_PROMPT_LENGTH,
-    Answering,
-    Debater,
-    Framing,
-    JudgePanel,
-    Moderator,
-    Officer,
-    SeatPrompt,
-)
 from server.debate.facts.text import clean
 from server.debate.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
 from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH
@@ -74,6 +39,8 @@ MAX_LINE_LENGTH = 200
 ACTOR_RULE = "actor: it has to be one clean line"
 MAX_REASON_LENGTH = 2_500  # of the server's own texts, which may list names and failures
 
+PROMPT_LENGTHS = {"prompt": seats.MAX_PROMPT_LENGTH}
+REQUEST_LENGTHS = {"reason": MAX_REASON_LENGTH, "request_id": 100}
 ADVICE_LENGTHS = dict.fromkeys(("recommendation", "because", "value"), MAX_ADVICE_LENGTH)
 OPINION_LENGTHS = ADVICE_LENGTHS | dict.fromkeys(
     ("premise", "assumed", "changes_if", "next"), MAX_ADVICE_LENGTH
@@ -81,47 +48,42 @@ OPINION_LENGTHS = ADVICE_LENGTHS | dict.fromkeys(
 
 TEXT_LENGTHS: dict[type[Fact], Mapping[str, int]] = {
     **{fact: lengths for seat in SEATS for fact, lengths in seat.texts.items()},
-    Debater: {
-        "stance": MAX_STANCE_LENGTH,
-        "role": MAX_STANCE_LENGTH,
-        "system_prompt": MAX_PROMPT_LENGTH,
+    seats.Debater: {
+        **dict.fromkeys(("stance", "role"), MAX_STANCE_LENGTH),
+        "system_prompt": seats.MAX_PROMPT_LENGTH,
     },
     Document: {"title": 300, "text": MAX_DOCUMENT_LENGTH, "url": 2000},
-    JudgePanel: {"prompt": MAX_PROMPT_LENGTH},
-    Moderator: {"prompt": MAX_PROMPT_LENGTH},
-    Officer: {"prompt": MAX_PROMPT_LENGTH},
-    SeatPrompt: {"text": MAX_PROMPT_LENGTH},
-    Phase: {"instruction": MAX_PROMPT_LENGTH},
-    Framing: {"assumption": MAX_ASSUMPTION_LENGTH, "problem": MAX_REASON_LENGTH},
+    **dict.fromkeys((seats.JudgePanel, seats.Moderator, seats.Officer), PROMPT_LENGTHS),
+    seats.SeatPrompt: {"text": seats.MAX_PROMPT_LENGTH},
+    Phase: {"instruction": seats.MAX_PROMPT_LENGTH},
+    seats.Framing: {"assumption": MAX_ASSUMPTION_LENGTH, "problem": MAX_REASON_LENGTH},
     interventions.StanceRevised: {"stance": MAX_STANCE_LENGTH},
-    interventions.InterventionFact: {
-        "reason": MAX_REASON_LENGTH,
-        "text": MAX_NOTE_LENGTH,
-        "request_id": 100,
-    },
+    interventions.InterventionFact: REQUEST_LENGTHS | {"text": MAX_NOTE_LENGTH},
     Opened: {
         "question": MAX_QUESTION_LENGTH,
-        "instructions": MAX_PROMPT_LENGTH,
+        "instructions": seats.MAX_PROMPT_LENGTH,
         "output_schema": MAX_SCHEMA_SIZE,
         "tags": 60,
     },
-    PhaseEntered: {"detail": MAX_REASON_LENGTH},
-    DefaultPlanUsed: {"reason": MAX_REASON_LENGTH},
-    Concluded: dict.fromkeys(("verdict", "reasoning"), 10 * MAX_FIELD_LENGTH),
-    Paused: {"reason": MAX_REASON_LENGTH, "request_id": 100},
-    Resumed: {"reason": MAX_REASON_LENGTH, "request_id": 100},
-    Ended: {"detail": MAX_REASON_LENGTH},
+    events.PhaseEntered: {"detail": MAX_REASON_LENGTH},
+    answers.DefaultPlanUsed: {"reason": MAX_REASON_LENGTH},
+    events.Concluded: dict.fromkeys(("verdict", "reasoning"), 10 * MAX_FIELD_LENGTH),
+    events.Paused: REQUEST_LENGTHS,
+    events.Resumed: REQUEST_LENGTHS,
+    events.Ended: {"detail": MAX_REASON_LENGTH},
     escalation.MirrorSkipped: {"reason": MAX_REASON_LENGTH},
-    Digested: {"summary": 4_000},
-    AnsweredBlind: {"text": MAX_TURN_LENGTH},
-    PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
-    RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
-    Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
+    answers.Digested: {"summary": 4_000},
+    events.AnsweredBlind: {"text": MAX_TURN_LENGTH},
+    events.PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
+    events.RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
+    events.Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
     answers.Span: {"quote": MAX_TURN_LENGTH},
     answers.Contest: {"why": MAX_WHY_LENGTH},
     answers.DirectMessage: {"text": MAX_MESSAGE_LENGTH},
-    RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
-    Balloted: dict.fromkeys(("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH),
+    events.RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
+    events.Balloted: dict.fromkeys(
+        ("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH
+    ),
     advice.Advised: OPINION_LENGTHS,
     advice.Reviewed: ADVICE_LENGTHS
     | dict.fromkeys(("missing", "keep", "differ_in", "against", "text"), MAX_ADVICE_LENGTH),
@@ -132,17 +94,17 @@ TEXT_LENGTHS: dict[type[Fact], Mapping[str, int]] = {
     ),
     advice.Reported: {"text": MAX_ADVICE_LENGTH},
     advice.Fault: dict.fromkeys(("words", "right"), MAX_ADVICE_LENGTH),
-    Answering: {"mine": MAX_PROMPT_LENGTH},
-    Judged: dict.fromkeys(("verdict", "reasoning", *JUDGE_ADVICE), MAX_FIELD_LENGTH),
-    Synthesized: {"text": MAX_VALUE_SIZE},
-    Lookup: {"tool": MAX_LINE_LENGTH, "arguments": 4_000, "result": 8_000, "failed": 4_000},
-    Failed: {"detail": MAX_DETAIL_LENGTH},
-    HandoffFailed: {"detail": MAX_REASON_LENGTH},
+    seats.Answering: {"mine": seats.MAX_PROMPT_LENGTH},
+    events.Judged: dict.fromkeys(("verdict", "reasoning", *events.JUDGE_ADVICE), MAX_FIELD_LENGTH),
+    events.Synthesized: {"text": MAX_VALUE_SIZE},
+    answers.Lookup: {"tool": MAX_LINE_LENGTH, "arguments": 4_000, "result": 8_000, "failed": 4_000},
+    events.Failed: {"detail": MAX_DETAIL_LENGTH},
+    answers.HandoffFailed: {"detail": MAX_REASON_LENGTH},
 }
 """The most characters of each text that may have several lines or signs of any kind; see above for all others."""
 
 
-def check_bounds(history: Sequence[Recorded]) -> None:
+def check_bounds(history: Sequence[events.Recorded]) -> None:
     """Check the size and form of everything in the entries.
 
     Raises:
@@ -186,7 +148,14 @@ def check_fact(fact: Fact) -> None:
         InvalidRequestError: something is out of bounds; the text names the field and the rule.
     """
     if isinstance(
-        fact, Judged | Balloted | Compared | RoundClosed | advice.Reviewed | advice.Exchanged | advice.Checked
+        fact,
+        events.Judged
+        | events.Balloted
+        | events.Compared
+        | events.RoundClosed
+        | advice.Reviewed
+        | advice.Exchanged
+        | advice.Checked,
     ):
         require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     lengths = list_text_lengths(type(fact))
@@ -196,9 +165,9 @@ def check_fact(fact: Fact) -> None:
                 check_fact(part)
             elif part and isinstance(part, str):
                 check_text(name, part, lengths.get(name))
-    if isinstance(fact, Usage):
+    if isinstance(fact, answers.Usage):
         check_usage(fact)
-    if isinstance(fact, Failed):
+    if isinstance(fact, events.Failed):
         fewest, highest = (1, 1) if fact.usage else (0, MAX_ATTEMPTS)  # usage counts its own
         require(fewest <= fact.attempts <= highest, f"attempts: from {fewest} to {highest:,}")
     if isinstance(fact, escalation.Spent):
@@ -229,7 +198,7 @@ def is_line(text: str) -> bool:
     return len(text) <= MAX_LINE_LENGTH and is_seen and bool(text.strip())
 
 
-def check_usage(usage: Usage) -> None:
+def check_usage(usage: answers.Usage) -> None:
     for name in ("input_tokens", "cached_tokens", "output_tokens", "sent_tokens", "reused_tokens"):
         require(getattr(usage, name) <= MAX_TOKENS, f"usage.{name}: no answer has so many tokens")
     is_part = usage.thinking_tokens <= usage.output_tokens

@@ -56,9 +56,13 @@ MAX_PHASES = 15  # twelve of a caller's, private ballots, the deliverable and th
 MOST_MODELS = 2 * MAX_DEBATERS
 """The candidates of a debate, and each debater's own model."""
 
+UNFIT = "its phases and seats do not fit together."
 HASH = re.compile("[0-9a-f]{64}")
-NO_OPTIONS = requests.OptionsInput()
 ANY_FORMAT = next(iter(FORMATS.values()))  # only for checks that no longer depend on the format
+
+OPTIONS = ("instructions", "quorum", "ballots", "stop", "skip_if_agreed", "seed", "challenges", "thinking")
+OPTION_LISTS = ("pause_when", "tags", "fallback_models")
+"""Options that are recorded under their own names."""
 
 SEAT_INPUTS: dict[str, type[BaseModel]] = {
     "judges": requests.JudgesInput,
@@ -79,7 +83,7 @@ def check_opened(setup: Opened) -> None:
             check_answering(setup, setup.answering, inputs)
         else:
             check_debaters(inputs, ANY_FORMAT)
-        check_setup(setup if not setup.forked_from else relax_quorum(setup), NO_OPTIONS)
+        check_setup(relax_quorum(setup) if setup.forked_from else setup, requests.OptionsInput())
         check_phases(setup)
         check_seats(setup)
         check_models(setup)
@@ -116,28 +120,20 @@ def check_typed_parts(setup: Opened) -> None:
     require(is_known, "documents: one was added after a round that it did not inherit.")
     if setup.reader and (problem := find_reader_problem(setup.documents, setup.reader)):
         raise InvalidRequestError(f"reader: {problem}.")
-    unchanged = ("instructions", "quorum", "ballots", "stop", "skip_if_agreed")
-    options_fields = {name: getattr(setup, name) for name in unchanged}
-    options_fields |= {"pause_when": list(map(str, setup.pause_when))}
-    options_fields |= {
-        "seed": setup.seed,
-        "tags": list(setup.tags),
-        "fallback_models": list(setup.fallback_models),
-    }
+    limits = {"turn_timeout": setup.turn_timeout, "max_turn_tokens": setup.max_turn_tokens}
+    limits |= {"max_turn_words": setup.turn_words}
+    limits |= {"max_turns": setup.max_turns} if setup.max_turns else {}
     visibility = {
         "hide_from_client": [*setup.hidden_from_client],
         "hide_from_seats": [*setup.hidden_from_seats],
     }
-    limits = {"turn_timeout": setup.turn_timeout, "max_turn_tokens": setup.max_turn_tokens}
-    limits["max_turn_words"] = setup.turn_words
-    limits |= {"max_turns": setup.max_turns} if setup.max_turns else {}
-    options_fields |= {"challenges": setup.challenges, "thinking": setup.thinking}
     options = requests.OptionsInput.model_validate(
-        {**options_fields, "visibility": visibility, "limits": limits}
+        {name: getattr(setup, name) for name in OPTIONS}
+        | {name: [*map(str, getattr(setup, name))] for name in OPTION_LISTS}
+        | {"visibility": visibility, "limits": limits}
     )
-    require(
-        build_breakpoints(options.pause_when) == setup.pause_when, "pause_when: it is not as it is recorded."
-    )
+    is_kept = build_breakpoints(options.pause_when) == setup.pause_when
+    require(is_kept, "pause_when: it is not as it is recorded.")
     check_visibility(setup, options.visibility)
     texts = (options.instructions, tuple(options.tags), tuple(options.fallback_models))
     require(texts == (setup.instructions, setup.tags, setup.fallback_models), "its texts are not clean.")
@@ -154,8 +150,8 @@ def check_officers(setup: Opened) -> None:
         require(extra_fields == {"seat"}, f"officers: {officer.seat} has what nobody can ask for.")
     seats = [officer.seat for officer in setup.officers]
     require(seats == [seat for seat in BY_NAME if seat in seats], "officers: each once, and in order.")
-    synthesizer = setup.synthesizer
-    require(synthesizer is None or synthesizer.seat == SYNTHESIZER, "synthesizer: it is another seat.")
+    is_own = setup.synthesizer is None or setup.synthesizer.seat == SYNTHESIZER
+    require(is_own, "synthesizer: it is another seat.")
 
 
 def check_visibility(setup: Opened, request: requests.VisibilityInput) -> None:
@@ -166,12 +162,8 @@ def check_visibility(setup: Opened, request: requests.VisibilityInput) -> None:
     panel = setup.judges
     if setup.forked_from or setup.mirror_of:
         panel = panel.model_copy(update={"models": ("",) * MOST_JUDGES})
-    checked_setup = add_visibility(setup.model_copy(update={"judges": panel}), request)
-    is_kept = (checked_setup.hidden_from_client, checked_setup.hidden_from_seats) == (
-        setup.hidden_from_client,
-        setup.hidden_from_seats,
-    )
-    require(is_kept, "visibility: it is not as it is recorded.")
+    setup = setup.model_copy(update={"judges": panel})
+    require(add_visibility(setup, request) == setup, "visibility: it is not as it is recorded.")
 
 
 def check_answering(setup: Opened, answering: Answering, inputs: Sequence[requests.DebaterInput]) -> None:
@@ -180,19 +172,15 @@ def check_answering(setup: Opened, answering: Answering, inputs: Sequence[reques
     A fork keeps the labels of its parent, even if it adds documents.
     """
     row = FORMATS[setup.format]
-    require(row.is_advice and setup.effort is not None, "its phases and seats do not fit together.")
-    assert setup.effort
-    usual = [f"Advisor {number}" for number in range(1, len(inputs) + 1)]
-    if [debater.name for debater in inputs] != usual or any(
-        debater.stance or debater.role for debater in inputs
-    ):
+    if not row.is_advice or setup.effort is None:
+        raise InvalidRequestError(UNFIT)
+    usual = [(f"Advisor {number}", "", "") for number in range(1, len(inputs) + 1)]
+    if [(debater.name, debater.stance, debater.role) for debater in inputs] != usual:
         check_debaters(inputs, row)
-        require(
-            all(debater.name != MINE for debater in inputs), "an advisor is called as the caller's answer."
-        )
-    expected = add_answering(
-        setup.model_copy(update={"answering": None}), row, answering.mine, setup.effort.level
-    )
+        is_named = all(debater.name != MINE for debater in inputs)
+        require(is_named, "an advisor is called as the caller's answer.")
+    without = setup.model_copy(update={"answering": None})
+    expected = add_answering(without, row, answering.mine, setup.effort.level)
     if setup.forked_from and expected.answering:
         parent_answering = expected.answering.model_copy(update={"labels": answering.labels})
         expected = expected.model_copy(update={"answering": parent_answering, "labels": setup.labels})
@@ -223,19 +211,18 @@ def check_phases(setup: Opened) -> None:
     if not setup.answering:
         check_phase_sequence(usual_phases)
     names = {phase.name for phase in setup.phases}
-    require(len(names) == len(setup.phases) <= MAX_PHASES, "its phases and seats do not fit together.")
+    require(len(names) == len(setup.phases) <= MAX_PHASES, UNFIT)
     for phase in setup.phases:
         require(is_possible(phase), f"its phase {phase.name[:40]} is none that there is.")
     without_ballots = tuple(phase for phase in usual_phases if not phase.is_private)
     has_baseline = usual_phases != setup.phases
     phases = add_last_phases(without_ballots, has_ballots=setup.ballots != "none", has_baseline=has_baseline)
-    require(setup.phases == phases, "its phases and seats do not fit together.")
+    require(setup.phases == phases, UNFIT)
     row = FORMATS[setup.format]
     limit = max(row.max_allowed_rounds, len(setup.phases))
     limit = max(limit, MAX_BLOCK_ROUNDS * any(phase.block for phase in setup.phases))
-    limit = (
-        max(limit, setup.max_rounds) if setup.mirror_of else limit
-    )  # those of its debate may have been extended
+    if setup.mirror_of:
+        limit = max(limit, setup.max_rounds)  # those of its debate may have been extended
     require(bool(setup.answering) or setup.max_rounds > 0, "max_rounds=0: from 1 on.")
     require(0 <= setup.max_rounds <= limit, f"max_rounds={setup.max_rounds}: from 1 to {limit}.")
     require(setup.brief == row.brief, "its brief is not that of its format.")
@@ -263,7 +250,7 @@ def check_seats(setup: Opened) -> None:
     participants = {phase.participants for phase in setup.phases}
     moderator, counting = setup.moderator, setup.counting
     is_advice = FORMATS[setup.format].is_advice
-    require(bool(setup.answering) == is_advice, "its phases and seats do not fit together.")
+    require(bool(setup.answering) == is_advice, UNFIT)
     require(counting in ("", FORMATS[setup.format].counting), "its format does not count votes so.")
     require(not counting or find_voters(setup), "nobody casts the votes that are counted.")
     for name, is_there in (("judges", setup.judges.models), ("synthesizer", setup.synthesizer)):
@@ -312,10 +299,8 @@ def check_prompt_functions(setup: Opened) -> None:
     seats = setup.prompt_functions
     require(len(set(seats)) == len(seats), "prompt_functions: one for a seat.")
     if setup.forked_from:
-        require(
-            {*filter(None, seats)} <= seat_models(setup).keys(),
-            "prompt_functions: for a seat that is not there.",
-        )
+        is_there = {*filter(None, seats)} <= seat_models(setup).keys()
+        require(is_there, "prompt_functions: for a seat that is not there.")
     else:
         add_prompt_functions(setup, seats)
 
@@ -331,8 +316,7 @@ def check_origin(setup: Opened) -> None:
         return
     names = {debater.name for debater in setup.debaters}
     origins = (setup.forked_from, setup.forked_root, setup.forked_import or setup.forked_root)
-    is_debate = all(map(DEBATE_ID.fullmatch, origins))
-    is_debate = is_debate and bool(HASH.fullmatch(setup.forked_hash))
+    is_debate = all(map(DEBATE_ID.fullmatch, origins)) and bool(HASH.fullmatch(setup.forked_hash))
     require(is_debate and names.issuperset(setup.forked_restanced), "it is forked from what is no debate.")
 
 
@@ -345,10 +329,8 @@ def check_memory(setup: Opened) -> None:
     is_fit = len({*setup.memory.ids}) == len(earlier_debates) <= setup.memory.most
     is_fit = is_fit and all(map(DEBATE_ID.fullmatch, setup.memory.ids))
     require(is_fit, "memory: it is not of debates, each once.")
-    is_fit = sum(map(count_bytes, texts)) <= MOST_RECALLED_BYTES
-    require(
-        is_fit and all(clean_line(text) == text for text in texts), "memory: its texts are not as recorded."
-    )
+    is_fit = sum(map(count_bytes, texts)) <= MOST_RECALLED_BYTES and texts == [*map(clean_line, texts)]
+    require(is_fit, "memory: its texts are not as recorded.")
 
 
 def check_effort(setup: Opened) -> None:

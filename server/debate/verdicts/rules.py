@@ -107,8 +107,9 @@ def build_judges_verdict(debate: Debate) -> Concluded:
     if count.outcome not in ("decided", "leaning", "synthesis"):
         return build_conclusion(count, votes, format_tally(debate, votes))
     reading = find_verdict_reading(debate, count, votes)
-    if reading is None:
-        return build_conclusion(count, votes, format_mirrors_winner(debate, count.ahead))
+    if reading is None:  # only judges of the mirror, who heard another debater argue it, voted for it
+        stance = debate.debater(count.ahead).stance
+        return build_conclusion(count, votes, f"Ahead by the votes of the mirror's judges: {stance}.")
     advice = reading.recommendation or reading.verdict
     because = reading.verdict if reading.recommendation else reading.reasoning
     return build_conclusion(
@@ -184,11 +185,6 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
     return caps
 
 
-def format_mirrors_winner(debate: Debate, winner: str) -> str:
-    """The finding where only judges of the mirror, who heard another debater argue it, voted for the position ahead."""
-    return f"Ahead by the votes of the mirror's judges: {debate.debater(winner).stance}."
-
-
 def find_verdict_reading(debate: Debate, count: Count, votes: tuple[Vote, ...]) -> Judged | None:
     """The first reading of the first judge who voted for the side ahead; None where nobody did."""
     own = judge_seats(debate.setup)
@@ -208,7 +204,7 @@ def format_tally(debate: Debate, votes: tuple[Vote, ...]) -> str:
     labels = side_labels(debate)
     reasons = [f"{labels.get(v.judge, v.judge)} {v.abstains}" for v in votes if v.abstains]
     told = f"{'; '.join([*parts, *reasons])}."
-    if sum(v.for_synthesis for v in votes) <= len(votes) - sum(v.for_synthesis for v in votes):
+    if 2 * sum(v.for_synthesis for v in votes) <= len(votes):
         return told
     differs = "These are not the same." if debate.comparison else "Whether these are the same, nobody said."
     return f"{told} {differs}"
@@ -247,12 +243,8 @@ def build_ballots_verdict(debate: Debate) -> Concluded:
 def quote_voter(debate: Debate, ballots: Iterable[Balloted], choice: str) -> str:
     """The words of the first voter for a position whom clients may read; "" where there is none."""
     hidden = debate.setup.hidden_from_client
-    shown = (
-        ballot
-        for ballot in ballots
-        if ballot.choice == choice and not hides(debate.setup, hidden, ballot.seat)
-    )
-    return next((ballot.position for ballot in shown), "")
+    chosen = (ballot for ballot in ballots if ballot.choice == choice)
+    return next((b.position for b in chosen if not hides(debate.setup, hidden, b.seat)), "")
 
 
 def build_swing_verdict(debate: Debate) -> Concluded:
@@ -264,7 +256,7 @@ def build_swing_verdict(debate: Debate) -> Concluded:
     Never decided: each voter reads once, and a place or a label could have moved it.
     """
     votes = tuple(compute_swing_vote(debate, seat) for seat in find_voters(debate.setup))
-    first = {ballot.seat: ballot.choice for ballot in debate.votes[0]} if debate.votes else {}
+    first = read_first_choices(debate)
     counted = [v for v in votes if not v.abstains]
     moved = [v for v in counted if first[v.judge] != v.winner]
     gains = dict.fromkeys(debate.names, Fraction(0))
@@ -276,7 +268,7 @@ def build_swing_verdict(debate: Debate) -> Concluded:
     outcome: Outcome = "leaning"
     if best <= 0 or list(gains.values()).count(best) > 1:
         outcome, winner = "undecided", ""
-    elif compute_share(moved, winner) < (debate.threshold or 0):
+    elif sum_weights(moved, winner) < (debate.threshold or 0) * sum_weights(moved):
         outcome, winner = "contested", ""
     heads = {
         "leaning": f"The audience moved to {quote_heading(debate.debater(winner).stance)}." if winner else "",
@@ -299,30 +291,29 @@ def build_swing_verdict(debate: Debate) -> Concluded:
 
 def find_unmoved_side(debate: Debate, votes: Iterable[Vote]) -> str:
     """The position that every vote of an audience that counts is for, in the first vote too; "" for none."""
-    first = {ballot.seat: ballot.choice for ballot in debate.votes[0]} if debate.votes else {}
+    first = read_first_choices(debate)
     held = {choice for v in votes if not v.abstains for choice in (first.get(v.judge, ""), v.winner)}
     return held.pop() if len(held) == 1 else ""
+
+
+def read_first_choices(debate: Debate) -> dict[str, str]:
+    """The choice of each voter in the first vote."""
+    return {ballot.seat: ballot.choice for ballot in debate.votes[0]} if debate.votes else {}
 
 
 def compute_swing_vote(debate: Debate, seat: str) -> Vote:
     """The last vote of a seat; it does not count without a position in the first vote."""
     vote = compute_ballot_vote(debate, seat)
-    before = (
-        next((ballot for ballot in debate.votes[0] if ballot.seat == seat), None) if debate.votes else None
-    )
     if vote.abstains:
         return vote
-    if len(debate.votes) < 2 or before is None or not before.choice:  # noqa: PLR2004  (before and after)
+    if len(debate.votes) < 2 or not read_first_choices(debate).get(seat):  # noqa: PLR2004  (before and after)
         return Vote(judge=seat, winner="", margin=0, abstains="chose no position in the first vote")
     return vote
 
 
-def compute_share(votes: list[Vote], winner: str) -> Fraction:
-    """The share of the votes' weight that is for a position."""
-    weights = [(Fraction(v.weight), v.winner == winner) for v in votes]
-    return sum((weight for weight, is_for in weights if is_for), Fraction(0)) / sum(
-        weight for weight, _ in weights
-    )
+def sum_weights(votes: Iterable[Vote], winner: str = "") -> Fraction:
+    """The weight of the votes: of those for a position, or of all."""
+    return sum((Fraction(v.weight) for v in votes if winner in ("", v.winner)), Fraction(0))
 
 
 def format_swing(debate: Debate, head: str, votes: list[Vote], first: dict[str, str]) -> str:
