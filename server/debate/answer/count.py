@@ -117,7 +117,7 @@ def find_caps(panel: Panel, sides: Sides) -> tuple[str, ...]:
     if moved := sides.moved:
         who = "One model" if len(moved) == 1 else f"{len(moved)} models"
         caps.append(f"{who} had answered otherwise before reading the others.")
-    if any(review.usage.sent_tokens for reviews in panel.reviewed.values() for review in reviews):
+    if any(review.usage.sent_tokens for review in panel.reviews):
         caps.append("A reviewer was shown only a part of the documents.")
     if panel.reads_digests:
         caps.append("Whoever checked the answers read only a digest of the documents.")

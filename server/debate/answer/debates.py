@@ -66,8 +66,6 @@ def build_panel(debate: Debate) -> Panel:
     current = [fact for fact in active if fact.seen >= debate.retracted_at]
     reviewers = list_reviewers(debate)
     level, readings = effort.level if effort else "standard", count_readings(debate)
-    if level == "quick" and not setup.judges.models:
-        readings = 1
     if is_settled_early(debate, active):
         reviewers, level, readings = (find_first_review(debate)[0],), "quick", 1
     models = {seat: find_model(debate, seat) for seat in (*debate.names, *reviewers)}

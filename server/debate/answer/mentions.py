@@ -8,7 +8,7 @@ People know neither, and read words.
 import re
 from collections.abc import Collection, Mapping
 
-from server.debate.answer.panel import CHECK, Panel, find_seat, list_ids, name_answer
+from server.debate.answer.panel import CHECK, Panel, list_answer_ids, list_reviewer_ids
 from server.debate.answer.texts import list_written
 from server.debate.facts.advice import MINE
 from server.debate.state.labels import replace_labels
@@ -46,11 +46,9 @@ def describe_source(panel: Panel, source: str) -> str:
     """An id in words; what there is not, as it is."""
     if source == CHECK:
         return "the check"
-    answers = {name_answer(panel, seat): seat for seat in (*panel.advisors, MINE)}
-    if source in answers:
-        seat = answers[source]
+    if seat := list_answer_ids(panel).get(source):
         return "your answer" if seat == MINE else f"the {number_place(panel.advisors.index(seat))} answer"
-    if not (seat := find_seat(panel, source)):
+    if not (seat := list_reviewer_ids(panel).get(source)):
         return source
     is_only = len(panel.reviewers) == 1
     return "the reviewer" if is_only else f"the {number_place(panel.reviewers.index(seat))} reviewer"
@@ -65,7 +63,8 @@ def drop_ids(panel: Panel, text: str) -> str:
 
     An id that stands in what was asked or answered, as "R1" in "DeepSeek R1", is a word of the matter, and stays.
     """
-    known = [source for source in list_ids(panel) if not is_word(panel, source)]
+    ids = (*list_answer_ids(panel), *list_reviewer_ids(panel), CHECK)
+    known = [source for source in ids if not is_word(panel, source)]
     if not known:
         return text
     either, plain = join_names(known), drop_citations(text, known)

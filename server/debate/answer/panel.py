@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from server.debate.facts.advice import MINE, Advice, Advised, Checked, Exchanged, Opinion, Reported, Reviewed
+from server.debate.facts.advice import (
+    MINE,
+    Advice,
+    Advised,
+    Checked,
+    Correction,
+    Exchanged,
+    Opinion,
+    Reported,
+    Reviewed,
+)
 from server.debate.facts.setup.options import EffortLevel
 
 
@@ -43,6 +53,16 @@ class Panel:
         return tuple(seat for seat in self.reviewers if self.reviewed.get(seat))
 
     @property
+    def reviews(self) -> tuple[Reviewed, ...]:
+        """The usable reviews, by reviewer."""
+        return tuple(review for seat in self.readers for review in self.reviewed[seat])
+
+    @property
+    def errors(self) -> tuple[Correction, ...]:
+        """What they find wrong."""
+        return tuple(error for review in self.reviews for error in review.errors)
+
+    @property
     def has_judges(self) -> bool:
         """Whether others than the advisors review."""
         return not set(self.reviewers) <= set(self.advisors)
@@ -68,6 +88,15 @@ class Panel:
     def find_exchange(self, seat: str) -> Exchanged | None:
         """The last word of a reviewer in an exchange."""
         return next((said[seat] for said in reversed(self.exchanged) if seat in said), None)
+
+    @property
+    def last_exchanges(self) -> tuple[Exchanged, ...]:
+        """The last word of each reader who argued."""
+        return tuple(said for seat in self.readers if (said := self.find_exchange(seat)))
+
+    def find_last_advice(self, seat: str) -> Advice | None:
+        """What a seat advises in the end, by its review or else by its own answer."""
+        return self.find_advice(seat) if seat in self.readers else self.advised.get(seat)
 
     def find_advice(self, seat: str) -> Advice:
         """What a reviewer advises in the end: its review, with what it changed in the exchange.
@@ -102,21 +131,15 @@ CHECK = "C1"
 """The id of the check."""
 
 
-def find_seat(panel: Panel, source: str) -> str:
-    """The reviewer whose review or exchange an id names; "" for other ids."""
+def list_answer_ids(panel: Panel) -> dict[str, str]:
+    """Whose answer each id names, also one that never came or was retracted."""
+    return {name_answer(panel, seat): seat for seat in (*panel.advisors, MINE)}
+
+
+def list_reviewer_ids(panel: Panel) -> dict[str, str]:
+    """Whose review or exchange each id names, in the same way."""
     exchanges = range(1, len(panel.exchanged) + 1)
-    names = {name_review(panel, seat, reading): seat for seat in panel.reviewers for reading in (1, 2)}
-    names |= {name_exchange(panel, seat, number): seat for seat in panel.reviewers for number in exchanges}
-    return names.get(source, "")
-
-
-def list_ids(panel: Panel) -> set[str]:
-    """The ids of everything that there may have been, what was retracted included."""
-    answers = {name_answer(panel, seat) for seat in (*panel.advisors, MINE)}
-    reviews = {name_review(panel, seat, reading) for seat in panel.reviewers for reading in (1, 2)}
-    exchanges = {
-        name_exchange(panel, seat, number)
-        for number in range(1, len(panel.exchanged) + 1)
-        for seat in panel.reviewers
+    ids = {name_review(panel, seat, reading): seat for seat in panel.reviewers for reading in (1, 2)}
+    return ids | {
+        name_exchange(panel, seat, number): seat for seat in panel.reviewers for number in exchanges
     }
-    return answers | reviews | exchanges | {CHECK}

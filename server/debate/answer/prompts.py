@@ -13,28 +13,17 @@ from dataclasses import replace
 
 from server.debate.answer.count import Count, describe_count, find_case
 from server.debate.answer.mentions import show_mentions
-from server.debate.answer.panel import (
-    CHECK,
-    Panel,
-    name_answer,
-    name_exchange,
-    name_review,
-)
+from server.debate.answer.panel import CHECK, Panel, name_answer, name_exchange, name_review
 from server.debate.answer.report import (
     MOST_WORDS,
     choose_draft,
     find_value,
     limit_words,
     list_losses,
+    name_source,
     show_report,
 )
-from server.debate.answer.texts import (
-    list_opposed,
-    show_answer,
-    show_exchange,
-    show_position,
-    show_review,
-)
+from server.debate.answer.texts import list_opposed, show_answer, show_exchange, show_position, show_review
 from server.debate.facts.advice import MINE
 from server.debate.facts.quoting import quote_heading, quote_verbatim
 from server.debate.state.labels import turn
@@ -295,11 +284,7 @@ def write_report_task(panel: Panel, count: Count, show: Show) -> str:
     ]
     parts = [f"# Draft ({name})\n{quote_verbatim(show(show_answer(draft)))}"]
     parts += ["# Other answers\n" + "\n".join(rest)] if rest else []
-    reviews = [
-        quote(name_review(panel, seat, review.slot_index), show_review(panel, review))
-        for seat in panel.readers
-        for review in panel.reviewed[seat]
-    ]
+    reviews = [quote(name_source(panel, review), show_review(panel, review)) for review in panel.reviews]
     parts += ["# Reviews of the answers\n" + "\n".join(reviews)]
     said = [
         quote(

@@ -14,13 +14,7 @@ from itertools import chain, zip_longest
 
 from server.debate.answer.count import Count, find_case
 from server.debate.answer.mentions import tell_mentions
-from server.debate.answer.panel import (
-    CHECK,
-    Panel,
-    name_answer,
-    name_exchange,
-    name_review,
-)
+from server.debate.answer.panel import CHECK, Panel, name_answer, name_exchange, name_review
 from server.debate.answer.scripts import is_foreign
 from server.debate.answer.sides import OWN, read_share
 from server.debate.answer.texts import list_written, show_answer
@@ -32,6 +26,7 @@ from server.debate.facts.advice import (
     Branch,
     Correction,
     Exchanged,
+    Fault,
     FinalAnswer,
     Opinion,
     Reported,
@@ -76,11 +71,10 @@ def choose_draft(panel: Panel, count: Count) -> tuple[str, Opinion]:
     Among equals the one with the fewest errors that matter. Where all combine answers, any may be revised.
     """
     of_side = [seat for seat in panel.answers if count.sides.blind[seat] == count.ahead] or [*panel.answers]
-    reviews = [review for seat in panel.readers for review in panel.reviewed[seat]]
 
     def rank(seat: str) -> tuple[int, int, int]:
-        wrong = sum(error.matters and seat in error.answers for review in reviews for error in review.errors)
-        return -sum(review.best == seat for review in reviews), wrong, -panel.answers[seat].probability
+        wrong = sum(error.matters and seat in error.answers for error in panel.errors)
+        return -sum(review.best == seat for review in panel.reviews), wrong, -panel.answers[seat].probability
 
     best = min(of_side, key=rank)
     return name_answer(panel, best), panel.answers[best]
@@ -159,21 +153,14 @@ def list_losses(panel: Panel, count: Count) -> list[str]:
 
 def list_kept(panel: Panel, count: Count) -> list[str]:
     """The words of answers that reviewers of the side ahead want kept, and that no reviewer calls wrong."""
-    readings = [
-        review
-        for seat in panel.readers
-        if not count.ahead or seat in count.supporters
-        for review in panel.reviewed[seat]
-    ]
-    kept = dict.fromkeys(words for review in readings for words in review.keep)
+    reviews = (one for one in panel.reviews if not count.ahead or one.seat in count.supporters)
+    kept = dict.fromkeys(words for review in reviews for words in review.keep)
     return [words for words in kept if not is_called_wrong(panel, words)][:MOST_KEPT]
 
 
 def is_called_wrong(panel: Panel, words: str) -> bool:
     """Whether a reviewer calls these words wrong, or some of them, or them with others around."""
-    wrong = [
-        fold(error.words) for seat in panel.readers for one in panel.reviewed[seat] for error in one.errors
-    ]
+    wrong = [fold(error.words) for error in panel.errors]
     return any(bad and (bad in fold(words) or fold(words) in bad) for bad in wrong)
 
 
@@ -201,8 +188,12 @@ def find_pieces(text: str) -> frozenset[str]:
 
 def compose(panel: Panel, count: Count) -> FinalAnswer:
     """The report without a writer, as people read it."""
-    composed: FinalAnswer = change_texts(compose_parts(panel, count), partial(tell_mentions, panel))
-    return composed
+    return tell_report(panel, compose_parts(panel, count))
+
+
+def tell_report(panel: Panel, report: FinalAnswer) -> FinalAnswer:
+    told: FinalAnswer = change_texts(report, partial(tell_mentions, panel))
+    return told
 
 
 def compose_parts(panel: Panel, count: Count) -> FinalAnswer:
@@ -225,12 +216,7 @@ def compose_parts(panel: Panel, count: Count) -> FinalAnswer:
     against = Sourced(text=objection, sources=(source,)) if objection else None
     advice = panel.find_advice(lead)
     if not count.ahead.startswith(OWN):
-        is_refuted = any(
-            error.matters and error.words and fold(error.words) in fold(draft.recommendation)
-            for seat in panel.readers
-            for review in panel.reviewed[seat]
-            for error in review.errors
-        )
+        is_refuted = has_error(panel, draft.recommendation)
         advice = draft.model_copy(update={"recommendation": advice.recommendation}) if is_refuted else draft
     return shared.model_copy(
         update={
@@ -243,35 +229,28 @@ def compose_parts(panel: Panel, count: Count) -> FinalAnswer:
 def list_corrections(panel: Panel, draft: Opinion) -> Iterator[Sourced]:
     """The errors that matter, and any other whose words the person is going to read: those first."""
     text = fold(show_answer(draft))
-    errors = [
-        (review, error)
-        for seat in panel.readers
-        for review in panel.reviewed[seat]
-        for error in review.errors
-    ]
+    errors = [(review, error) for review in panel.reviews for error in review.errors]
     is_read = {error.words: bool(error.words) and fold(error.words) in text for _, error in errors}
     words: set[str] = set()
     for review, error in sorted(errors, key=lambda row: not is_read[row[1].words]):
         if (error.matters or is_read[error.words]) and not (error.words and error.words in words):
             words.add(error.words)
-            yield Sourced(
-                text=format_correction(error), sources=(name_review(panel, review.seat, review.slot_index),)
-            )
+            yield Sourced(text=format_correction(error), sources=(name_source(panel, review),))
 
 
-def format_correction(error: Correction) -> str:
+def name_source(panel: Panel, review: Reviewed) -> str:
+    return name_review(panel, review.seat, review.slot_index)
+
+
+def format_correction(error: Correction | Fault) -> str:
     return f"“{error.words}”: {error.right}" if error.words else error.right
 
 
 def list_missing(panel: Panel) -> Iterator[Sourced]:
     """What reviews call missing, the first of each before the second of any: each has its most important first."""
     rows = [
-        [
-            Sourced(text=text, sources=(name_review(panel, seat, review.slot_index),))
-            for text in review.missing
-        ]
-        for seat in panel.readers
-        for review in panel.reviewed[seat]
+        [Sourced(text=text, sources=(name_source(panel, review),)) for text in review.missing]
+        for review in panel.reviews
     ]
     told: dict[str, Sourced] = {}
     for row in filter(None, chain.from_iterable(zip_longest(*rows))):
@@ -318,23 +297,26 @@ def compose_answers(panel: Panel) -> FinalAnswer:
 
 def compose_divided(panel: Panel, count: Count, shared: FinalAnswer) -> FinalAnswer:
     """What decides between the sides, and the advice of each."""
-    said = [one for seat in panel.readers if (one := panel.find_exchange(seat))]
-    decides = next(filter(None, (one.decides for one in said)), "")
-    decides = decides or next(filter(None, (panel.reviewed[seat][0].differ_in for seat in panel.readers)), "")
     branches = list_branches(panel, count)
     return shared.model_copy(
         update={
-            "recommendation": decides or f"{len(branches)} answers that differ.",
+            "recommendation": find_difference(panel) or f"{len(branches)} answers that differ.",
             "branches": branches,
-            "next": next(filter(None, (one.next for one in said)), ""),
+            "next": next(filter(None, (said.next for said in panel.last_exchanges)), ""),
         }
     )
 
 
+def find_difference(panel: Panel) -> str:
+    """The question that decides between the sides, as the first reviewer has it who names one."""
+    questions = [said.decides for said in panel.last_exchanges]
+    questions += [panel.reviewed[seat][0].differ_in for seat in panel.readers]
+    return next(filter(None, questions), "")
+
+
 def list_branches(panel: Panel, count: Count) -> tuple[Branch, ...]:
     """The advice of each side where they are divided: by cases, if somebody in an exchange has named them."""
-    said = [one for seat in panel.readers if (one := panel.find_exchange(seat))]
-    if cases := next((one for one in said if len(one.branches) > 1), None):
+    if cases := next((said for said in panel.last_exchanges if len(said.branches) > 1), None):
         source = (name_exchange(panel, cases.seat),)
         return tuple(
             Branch(
@@ -347,9 +329,7 @@ def list_branches(panel: Panel, count: Count) -> tuple[Branch, ...]:
     first = {count.sides.held[seat]: seat for seat in reversed(panel.readers)}
     branches = [
         Branch(
-            condition="",
-            advice=panel.find_advice(seat).recommendation,
-            sources=(name_review(panel, seat),),
+            condition="", advice=panel.find_advice(seat).recommendation, sources=(name_review(panel, seat),)
         )
         for seat in panel.readers
         if first[count.sides.held[seat]] == seat
@@ -367,7 +347,7 @@ def list_branches(panel: Panel, count: Count) -> tuple[Branch, ...]:
 def add_faults(panel: Panel, report: FinalAnswer) -> FinalAnswer:
     """A report with the faults that its check found, where it was not written anew."""
     faults = [
-        Sourced(text=f"“{fault.words}”: {fault.right}", sources=(CHECK,))
+        Sourced(text=format_correction(fault), sources=(CHECK,))
         for fault in (panel.check.faults if panel.check else ())
         if fault.matters
     ]
@@ -392,18 +372,23 @@ def find_reviewer_text(panel: Panel, count: Count) -> str:
     """
     if find_case(panel, count) == "divided" and not panel.is_reviewed_once:
         return ""
-    reviews = [review for seat in panel.readers for review in panel.reviewed[seat]]
     usable = [
         review.text
-        for review in reviews
+        for review in panel.reviews
         if review.text and (not count.ahead or review.seat in count.supporters)
         if not find_text_problem(panel, count, review)
     ]
 
     def measure_found(text: str) -> float:
-        return sum(measure_kept(text, found) for review in reviews for found in list_findings(review))
+        return sum(measure_kept(text, found) for review in panel.reviews for found in list_findings(review))
 
     return max(usable, key=measure_found, default="")
+
+
+def has_error(panel: Panel, text: str) -> bool:
+    """Whether a text has words that a review calls wrong, where that matters."""
+    told = fold(text)
+    return any(error.matters and error.words and fold(error.words) in told for error in panel.errors)
 
 
 def find_text_problem(panel: Panel, count: Count, review: Reviewed) -> str:
@@ -411,12 +396,9 @@ def find_text_problem(panel: Panel, count: Count, review: Reviewed) -> str:
 
     Nobody told it what others find wrong, or which value they agree on.
     """
-    errors = (error for seat in panel.readers for one in panel.reviewed[seat] for error in one.errors)
     value = drop_range(find_value(panel, count)) if count.ahead else ""
     problems = {
-        "it has words that a review calls wrong": any(
-            error.matters and error.words and fold(error.words) in fold(review.text) for error in errors
-        ),
+        "it has words that a review calls wrong": has_error(panel, review.text),
         "it has another value": review.value != value
         and not find_numbers(value) <= find_numbers(review.text),
     }
@@ -463,8 +445,7 @@ def build_final_answer(panel: Panel, count: Count, text: str) -> FinalAnswer:
         branches=list_branches(panel, count) if case == "divided" else (),
         against=find_dissent(panel, count) if case == "majority" else None,
     )
-    told: FinalAnswer = change_texts(report, partial(tell_mentions, panel))
-    return told
+    return tell_report(panel, report)
 
 
 def drop_range(value: str) -> str:
@@ -479,11 +460,7 @@ def find_value(panel: Panel, count: Count) -> str:
     seat; those of different sides side by side.
     """
     seats = count.supporters or [ballot.seat for ballot in count.ballots if ballot.side] or [*panel.advised]
-    said = [
-        panel.find_advice(seat).value if seat in panel.readers else panel.answers[seat].value
-        for seat in seats
-    ]
-    values = [*filter(None, said)]
+    values = [advice.value for seat in seats if (advice := panel.find_last_advice(seat)) and advice.value]
     shares = [share for value in values if (share := read_share(value)) is not None]
     if count.supporters and values and len(shares) == len(values):
         mean, low, high = sum(shares) / len(shares), min(shares), max(shares)

@@ -60,7 +60,7 @@ def find_classes(panel: Panel) -> dict[str, str]:
 
     A class with percentages too far apart falls apart into its answers.
     """
-    readings = [review.groups for seat in panel.readers for review in panel.reviewed[seat]]
+    readings = [review.groups for review in panel.reviews]
     pairs = {
         frozenset((one, other))
         for one, other in combinations(panel.answers, 2)

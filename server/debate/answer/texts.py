@@ -15,17 +15,9 @@ def show_rows(rows: Iterable[tuple[str, str]]) -> str:
 
 def show_answer(answer: Opinion) -> str:
     """An answer as reviewers and the writer read it."""
-    return show_rows(
-        (
-            ("", answer.recommendation),
-            ("Value: ", answer.value),
-            ("Premise: ", answer.premise),
-            ("Because: ", answer.because),
-            ("Assumed: ", answer.assumed),
-            ("Changes if: ", answer.changes_if),
-            ("Next: ", answer.next),
-        )
-    )
+    rows = [("", answer.recommendation), ("Value: ", answer.value), ("Premise: ", answer.premise)]
+    rows += [("Because: ", answer.because), ("Assumed: ", answer.assumed)]
+    return show_rows([*rows, ("Changes if: ", answer.changes_if), ("Next: ", answer.next)])
 
 
 def show_position(panel: Panel, seat: str) -> str:
@@ -87,6 +79,5 @@ def list_written(panel: Panel) -> Iterator[str]:
     """The question, the documents, and all that the seats wrote before the report."""
     yield from (panel.question, *panel.documents)
     yield from map(show_answer, panel.answers.values())
-    reviews = [review for seat in panel.readers for review in panel.reviewed[seat]]
-    yield from (f"{show_review(panel, review)}\n{review.text}" for review in reviews)
+    yield from (f"{show_review(panel, review)}\n{review.text}" for review in panel.reviews)
     yield from (show_exchange(one) for exchange in panel.exchanged for one in exchange.values())

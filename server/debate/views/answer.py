@@ -12,7 +12,7 @@ from server.debate.answer.debates import build_panel, count_debate
 from server.debate.answer.lines import AnswerLines, build_lines, list_lead
 from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import Panel
-from server.debate.answer.report import show_report
+from server.debate.answer.report import find_difference, show_report
 from server.debate.answer.sides import OWN
 from server.debate.ballots.report import Beliefs
 from server.debate.documents.marks import mark_quotes
@@ -61,7 +61,9 @@ def build_answer(debate: Debate) -> AnswerLines:
         cost=describe_costs(debate)[0],
         problem=problem,
     )
-    return show_marks(debate, lines.model_copy(update={"differ_in": find_difference(panel)}))
+    return show_marks(
+        debate, lines.model_copy(update={"differ_in": tell_mentions(panel, find_difference(panel))})
+    )
 
 
 def show_marks(debate: Debate, lines: AnswerLines) -> AnswerLines:
@@ -89,8 +91,7 @@ def list_advisors(debate: Debate) -> list[Advisor]:
     ballots = {ballot.seat: ballot for ballot in count.ballots}
     advisors = []
     for name in panel.advisors:
-        exchange = panel.find_exchange(name)
-        advice = panel.find_advice(name) if name in panel.readers else panel.advised.get(name)
+        exchange, advice = panel.find_exchange(name), panel.find_last_advice(name)
         is_read = name in panel.readers
         advisors.append(
             Advisor(
@@ -191,28 +192,15 @@ def list_votes(panel: Panel, count: Count) -> list[str]:
     """A line for each seat: its side, and how clearly it is on it."""
     lines = []
     for ballot in count.ballots:
-        voter = f"{ballot.seat} ({panel.models[ballot.seat]})"
-        if ballot.silence:
-            lines.append(f"{voter} {ballot.silence}")
-            continue
-        lines.append(f"{voter}: {describe_side(ballot.seat, ballot.side)}, margin {ballot.margin} of 3")
+        stand = f": {describe_side(ballot.seat, ballot.side)}, margin {ballot.margin} of 3"
+        lines.append(
+            f"{ballot.seat} ({panel.models[ballot.seat]}){f' {ballot.silence}' if ballot.silence else stand}"
+        )
     return lines
 
 
 def list_dissent(panel: Panel, count: Count) -> list[str]:
     """The advice of those who are not on the side ahead; of all where none is."""
     dissenters = [ballot.seat for ballot in count.ballots if ballot.side not in ("", count.ahead)]
-    advice = [
-        (seat, panel.find_advice(seat) if seat in panel.readers else panel.advised[seat])
-        for seat in dissenters
-    ]
-    return [f"{seat}: {tell_mentions(panel, one.recommendation)}" for seat, one in advice]
-
-
-def find_difference(panel: Panel) -> str:
-    """The question that decides between the sides, in the words of the first advisor who names one."""
-    exchanges = [panel.find_exchange(seat) for seat in panel.readers]
-    questions = [exchange.decides for exchange in exchanges if exchange] + [
-        panel.reviewed[seat][0].differ_in for seat in panel.readers
-    ]
-    return tell_mentions(panel, next(filter(None, questions), ""))
+    advice = ((seat, panel.find_last_advice(seat)) for seat in dissenters)
+    return [f"{seat}: {tell_mentions(panel, given.recommendation)}" for seat, given in advice if given]

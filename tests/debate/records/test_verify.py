@@ -150,18 +150,14 @@ def test_a_fork_without_its_parents_code_takes_over_the_block_that_this_code_end
         (lambda found: found.clear(), "Entry 1 does not open a debate"),
         (lambda found: found.pop(0), "Entry 1 does not open a debate"),
         (lambda found: found.pop(1), "Entry 2 (spoke) cannot follow those before it"),
-        (lambda found: found.insert(3, found[2]), "Entry 4 (spoke) cannot follow"),
         (lambda found: found.insert(3, found[0]), "Entry 4 (opened) cannot follow those before it"),
         (lambda found: found[2].update(seen=9), "its prompt shows what has not happened yet"),
         (lambda found: found[2].update(seen=1), "nobody asked Proponent for it at version 1"),
         (lambda found: found[2].update(seen=0), "seen Input should be greater than or equal to 1"),
         (lambda found: found[2].update(slot_index=1), "no slot 1 of Proponent is open for it"),
         (lambda found: found[2].update(kind="danced"), "Entry 3 (danced) is of a kind that is unknown here."),
-        (lambda found: found[2].pop("kind"), "Entry 3 (None) is of a kind that is unknown here"),
         (lambda found: found[2].update(mood="glad"), "Entry 3 (spoke) cannot be read: mood Extra inputs are"),
-        (lambda found: found[2].update(text=7), "Entry 3 (spoke) cannot be read: text "),
         (lambda found: found[2].update(round="1"), "its values are not as they are written"),
-        (lambda found: found[2].update(text="x" * 20_000_000), "text: 20,000,000 characters, and 12,000 are"),
         (
             lambda found: found[2].update(text="a\x1b[2J"),
             "Entry 3 (spoke): text: it holds control characters",
@@ -171,23 +167,15 @@ def test_a_fork_without_its_parents_code_takes_over_the_block_that_this_code_end
         (lambda found: found[1]["order"].reverse(), "order: computed again"),
         (lambda found: found[1].update(because="settled"), "because: computed again, it is something else"),
         (lambda found: found[-1].update(cause="budget"), "cause: computed again, it is something else"),
-        (lambda found: found[-1].update(ending="truncated"), "ending: computed again"),
-        (lambda found: found[-1].update(detail="Ada won."), "detail: computed again"),
         (lambda found: found[-2].update(winner="Opponent"), "winner: computed again, it is something else"),
-        (lambda found: found[-2].update(outcome="decided"), "outcome: computed again"),
-        (lambda found: found[-2].update(verdict="All agreed."), "verdict: computed again"),
-        (lambda found: found[-2].update(reasoning="So it is."), "reasoning: computed again"),
-        (lambda found: found[-2].update(votes=found[-2]["votes"] * 9), "votes: computed again"),
         (lambda found: found[-2]["votes"][0].update(margin=3), "votes: computed again"),
         (lambda found: found.pop(JUDGED), "answers come before it"),
         (lambda found: found.pop(-3), "agreed follows here"),
         (lambda found: found[-3].update(winner="Opponent"), "winner: computed again, it is something else"),
-        (lambda found: found[-3]["count"].update(share="1/2"), "count: computed again"),
         (lambda found: found.pop(-2), "concluded follows here"),
         (lambda found: found.append(found[-1]), "nothing follows here unasked"),
         (lambda found: found[0].update(forked_from="k3x9w2m4p7qr"), "it is forked from what is no debate"),
         (lambda found: found[0].update(forked_at_round=9), "it is forked from nothing"),
-        (lambda found: found[0].update(forked_root="k3x9w2m4p7qr"), "it is forked from nothing"),
         (lambda found: found[0].update(forked_import="k3x9w2m4p7qr"), "it is forked from nothing"),
         (
             lambda found: found[0].update(forked_from="k3x9w2m4p7qr", forked_hash="0" * 64),
@@ -217,16 +205,11 @@ def test_a_fork_has_the_rounds_that_it_says_it_took_over() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"attempts": 10_001}, "usage.attempts: from 1 to 10,000"),
         ({"attempts": 0}, "usage.attempts: from 1 to 10,000"),
         ({"input_tokens": -1}, "input_tokens Input should be greater than or equal to 0"),
-        ({"input_tokens": 10**13}, "usage.input_tokens: no answer has so many"),
         ({"output_tokens": float("nan")}, "output_tokens Input should be a finite number"),
-        ({"output_tokens": float("inf")}, "output_tokens Input should be a finite number"),
-        ({"milliseconds": 10**10}, "usage.milliseconds: no answer takes so long"),
         ({"cost_usd": "-1"}, "cost_usd String should match"),
         ({"cost_usd": "1000001"}, "usage.cost_usd: at most 1,000,000"),
-        ({"cost_usd": "9" * 300}, "cost_usd: one clean line"),
         ({"sent_tokens": 5}, "usage.sent_tokens: there were more than were read"),
         ({"sent_tokens": 5000}, "it was read in part"),
         ({"reused_from": "k3x9w2m4p7qr#17"}, "usage.reused_from: what decides is not reused"),
@@ -251,12 +234,10 @@ BELIEFS = [
     [
         ({"beliefs": BELIEFS, "margin": 2}, "which make it 3"),
         ({"beliefs": BELIEFS[:2]}, "one for each position and none, together 100"),
-        ({"beliefs": BELIEFS[::-1]}, "one for each position and none, together 100"),
         ({"beliefs": [*BELIEFS[:2], {"name": "", "percent": 9}]}, "together 100"),
         ({"beliefs": BELIEFS, "winner": "Opponent"}, "its beliefs are highest for another"),
         ({"winner": "", "margin": 2}, "its margin does not follow"),
         ({"criteria": [{"name": "support", "better": ""}] * 2}, "its criteria are not those asked for"),
-        ({"criteria": [{"name": "charm", "better": ""}]}, "its criteria are not those asked for"),
         ({"winner": "Mallory"}, "nobody here is called Mallory"),
     ],
 )
@@ -278,8 +259,6 @@ def test_a_failure_is_of_the_model_that_was_asked_and_of_a_limit_that_there_is()
     timeout = build_bodies([*at.events[:-1], failed.model_copy(update={"cause": "timeout"})])
     assert verify_bodies(timeout).failures
     assert "was asked, and not other" in refusal(lambda found: found[-1].update(model="other"), timeout)
-    timeout[-1].update(model="scripted", attempts=10_001)
-    assert "attempts: from 0 to 10,000" in refusal(lambda _: None, timeout)
 
 
 def test_a_caller_writes_its_own_seats_and_no_others() -> None:

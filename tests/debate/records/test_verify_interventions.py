@@ -36,7 +36,6 @@ def steer(action: str, **request: Any) -> Bodies:
         ("inject", {"text": "x"}, {"text": ""}, "There is nothing to inject"),
         ("inject", {"text": "x"}, {"to": "Mallory"}, "nobody here is called Mallory"),
         ("inject", {"text": "x"}, {"round": 7}, "it was written in another round"),
-        ("inject", {"text": "x"}, {"request_id": "x" * 101}, "request_id: 101 characters"),
         ("instruct", {"text": "x"}, {"to": "Mallory"}, "Nobody here is called 'Mallory'"),
         ("extend", {"rounds": 1}, {"rounds": 1000}, "1 to 20"),
         (
@@ -58,7 +57,6 @@ def steer(action: str, **request: Any) -> Bodies:
             "Nobody here",
         ),
         ("tag", {"text": "a, b"}, {"tags": ["a", " b"]}, "other consequences"),
-        ("tag", {"text": "a"}, {"tags": ["x" * 61]}, "A tag has 61"),
         ("threshold", {"threshold": "2/3"}, {"threshold": "4/6"}, "other consequences"),
         ("threshold", {"threshold": "2/3"}, {"threshold": "9e9"}, "no fraction above 0"),
         (
@@ -80,19 +78,11 @@ def steer(action: str, **request: Any) -> Bodies:
             {"price": {"model": "y", "input": "1"}},
             "it is known, or it is not",
         ),
-        (
-            "replace_model",
-            {"to": "judge 1", "model": "y"},
-            {"price": {"model": "y", "input": "1", "output": "9999"}},
-            "at most 1000 US dollars for a token",
-        ),
         ("retract", {"to": "Opponent", "round": 1}, {"slot_index": 3}, "there is no such turn"),
-        ("retract", {"to": "Opponent", "round": 1}, {"turn_round": 2}, "there is no such turn"),
         ("conclude", {}, {"cause": "budget"}, "phase_entered follows here"),
         ("pause", {}, {"cause": "quorum"}, "phase_entered follows here"),
         ("pause", {}, {"cause": "daily_budget"}, "the budget of a day ends at midnight"),
         ("pause", {}, {"seats": ["Opponent"]}, "other consequences"),
-        ("pause", {}, {"until": "2027-01-01T00:00:00.000Z"}, "other consequences"),
     ],
 )
 def test_changes_that_nobody_could_ask_for_are_refused(
