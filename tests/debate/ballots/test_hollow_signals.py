@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.hollow import THRESHOLDS, SignalRow, build_signals
-from server.debate.facts.beliefs import Gap
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Spoke
 from server.debate.machine.transitions import apply, replay
@@ -182,9 +181,3 @@ def test_each_sign_is_a_row_with_its_threshold_and_counts() -> None:
     assert "- shallow_reasoning: 0.6667 raised (from 0.3000 on): 2 of 3 debaters" in format_details(
         build_report(at.debate)
     )
-
-
-def test_a_gap_is_counted_among_those_with_a_ballot_and_a_word() -> None:
-    at = hold(own_choices(), public=AGREED).play_to_round(2)
-    (alert, *_) = at.debate.alerts
-    assert alert.gap == Gap(disbelief="0.7333", apart=2, debaters=3)

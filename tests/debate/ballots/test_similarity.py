@@ -146,31 +146,20 @@ def test_nothing_is_measured_where_the_ballots_end_the_talk_anyway() -> None:
     assert at.debate.measurements == ()
 
 
+def move(call: Any) -> dict[str, Any]:
+    """The ballot of a voter who holds the same as all others, and more so after each round."""
+    return build_ballot("A", COSTS, 60 + 6 * call.round) | {"new_point": "Taxes.", "open_point": None}
+
+
 def test_a_failed_measurement_is_recorded_and_the_talk_goes_on() -> None:
-    at = simulate(build(), task_script({}))
-
-    def ballot(call: Any) -> dict[str, Any]:
-        made = build_ballot("A", COSTS, 60 + 6 * call.round)
-        return made | {"new_point": "Taxes.", "open_point": None}
-
-    at.script = task_script({"ballot": ballot, "measurement": ProviderFailure("unavailable")})
-    at.play()
+    """No model that writes stands in for one that embeds."""
+    script = task_script({"ballot": move, "measurement": ProviderFailure("unavailable")})
+    at = simulate(build(options={"fallback_models": ["vendor/other"]}), script).play()
     assert at.status == "concluded"
     assert at.debate.talk_round_count == 4
     assert [(failed.seat, failed.model) for failed in at.debate.failures] == [("meter", MODEL)] * 2
     rows = [(row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)]
     assert rows.count(("meter", "measurement", "failed")) == 2
-
-
-def test_no_model_that_writes_stands_in_for_one_that_embeds() -> None:
-    at = simulate(build(options={"fallback_models": ["vendor/other"]}), task_script({}))
-
-    def ballot(call: Any) -> dict[str, Any]:
-        return build_ballot("A", COSTS, 60 + 6 * call.round) | {"new_point": "Taxes.", "open_point": None}
-
-    at.script = task_script({"ballot": ballot, "measurement": ProviderFailure("unavailable")})
-    at.play()
-    assert {failed.model for failed in at.debate.failures} == {MODEL}
 
 
 @pytest.mark.parametrize(
@@ -185,12 +174,9 @@ def test_without_an_embedding_model_the_analyst_says_what_is_the_same(
 
     rows = [claim("A1"), claim("B1", same_as=[same] if same else [])]
 
-    def ballot(call: Any) -> dict[str, Any]:
-        return build_ballot("A", COSTS, 60 + 6 * call.round) | {"new_point": "Taxes.", "open_point": None}
-
     opened = build(model="", options={"claims": "extracted"})
     assert opened.meter is None
-    script = task_script({"argument": turns, "ballot": ballot, "extraction": {"claims": rows}})
+    script = task_script({"argument": turns, "ballot": move, "extraction": {"claims": rows}})
     at = simulate(opened, script).play()
     assert at.debate.measurements == ()
     if ends:
@@ -212,12 +198,7 @@ def test_the_analyst_has_to_link_all_and_in_the_same_round() -> None:
             {"speaker": s, "words": "It is so", "claim": "It is so.", "same_as": [to] if to else []}
             for s, to in zip(names, same, strict=True)
         ]
-
-        def ballot(call: Any) -> dict[str, Any]:
-            made = build_ballot("A", COSTS, 60 + 6 * call.round)
-            return made | {"new_point": "Taxes.", "open_point": None}
-
-        script = task_script({"argument": "It is so.", "ballot": ballot, "extraction": {"claims": rows}})
+        script = task_script({"argument": "It is so.", "ballot": move, "extraction": {"claims": rows}})
         ends[name] = [one.round for one in simulate(opened, script).play().debate.convergence]
     assert ends == {"linked": [2], "apart": [], "earlier": []}
 

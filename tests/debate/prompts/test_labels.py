@@ -39,28 +39,11 @@ EVERY_LABEL = {f"{letter}{number}" for letter in ascii_uppercase for number in r
 
 LANGUAGES = {
     "Arabic": "\u062d\u062c\u0629 \u0648{0} \u0623\u0642\u0648\u0649 \u0645\u0646 {1}\u0627\u0644",
-    "Basque": "{0}ren arrazoia, eta {1}k dioena",
-    "Bengali": "{0}-\u098f\u09b0 \u09af\u09c1\u0995\u09cd\u09a4\u09bf {1}\u0995\u09c7",
     "Chinese": "\u4e0e{0}\u7684\u7406\u7531\u4e0d\u540c\uff0c{1}\u8bf4\u5f97\u5bf9",
-    "Czech": "{0}ov\u00fdm argumentem proti {1}u",
-    "Estonian": "{0}-le vastas {1}i v\u00e4ide",
-    "Finnish": "{0}:n v\u00e4ite ja {1}lle vastattiin",
-    "Georgian": "{0}-\u10d8\u10e1 \u10d0\u10d6\u10e0\u10d8 {1}\u10e1",
     "German": "{0}s Argument, nicht das des {1}-Lagers",
     "Greek": "\u03c4\u03bf\u03c5 {0}\u03c2 \u03ba\u03b1\u03b9 \u03c4\u03b7\u03c2{1}",
-    "Hebrew": "\u05d4{0} \u05e6\u05d5\u05d3\u05e7 \u05d5\u05dc{1}\u05d9\u05dd",
-    "Hindi": "{0}\u0915\u093e \u0924\u0930\u094d\u0915 {1}\u0938\u0947",
     "Hungarian": "{0}-nak igaza van, {1}hez k\u00e9pest",
-    "Indonesian": "alasan {0}lah dan {1}nya",
-    "Italian": "l'argomento d'{0}, non dell'{1}",
-    "Japanese": "{0}\u306e\u4e3b\u5f35\u306f{1}\u3088\u308a\u5f37\u3044",
     "Korean": "{0}\ub294 {1}\uc758 \uc8fc\uc7a5",
-    "Persian": "{0}\u200c\u0647\u0627 \u0648{1}\u200c\u06cc",
-    "Polish": "{0}-owi odpowiada {1}em",
-    "Russian": "\u0434\u043e\u0432\u043e\u0434 {0}-\u0430 \u0438 {1}\u043e\u043c, \u043a\u0430\u043a\u0443{0}",
-    "Tamil": "{0}\u0b87\u0ba9\u0bcd \u0bb5\u0bbe\u0ba4\u0bae\u0bcd {1}\u0b90",
-    "Thai": "\u0e40\u0e2b\u0e15\u0e38\u0e1c\u0e25\u0e02\u0e2d\u0e07{0}\u0e41\u0e25\u0e30{1}",
-    "Turkish": "{0}'nin iddias\u0131 {1}den g\u00fc\u00e7l\u00fc, {1}lar",
     "mark-up": "_{0}_ and **{1}**, [{0} 2.1], `{1}`, {0}/{1}, ({0}), \u201c{1}\u201d, #{0}",
 }
 

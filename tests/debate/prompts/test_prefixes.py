@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from server.debate.facts.interventions import NoteAdded
-from server.debate.machine.render import render
 from server.debate.prompts.wording import BRIEFS, CANDOUR, CASE_STEPS, LENGTH, POINTS
 from server.debate.rules.calls import Call
+from tests.support.prompt_texts import UNUSUAL, malformed_first_reply, render_prompts
 from tests.support.simulation import (
     ARGUED_FORMATS,
-    DebateSimulation,
     ScriptAnswer,
     build_setup,
     default_script,
@@ -21,11 +20,6 @@ from tests.support.simulation import (
 
 pytestmark = pytest.mark.requirement("N11")
 
-UNUSUAL = [
-    {"name": "Zebulon", "stance": "build it"},
-    {"name": "Quirina", "stance": "buy it"},
-    {"name": "Xanthippe", "stance": "wait"},
-]
 LED: dict[str, Any] = {"moderator": {"opens": True, "closes": True}, "referee": True}
 """Everybody there can be at a table, but for the judges."""
 
@@ -38,20 +32,9 @@ def long_turn(call: Call) -> ScriptAnswer:
     )
 
 
-def malformed_first_reply(call: Call) -> ScriptAnswer:
-    """Every first reply is bad."""
-    if call.attempt == 1:
-        return "Well, A." if call.reading else ""
-    return default_script(call)
-
-
 def body(prompt_text: str) -> str:
     """A prompt without its last words."""
     return prompt_text.rpartition("\n\n")[0]
-
-
-def render_prompts(at: DebateSimulation) -> list[str]:
-    return [render_prompt_text(render(at.debate, call)) for call in at.pending_calls()]
 
 
 @pytest.mark.parametrize("options", [{}, LED], ids=["alone", "led"])

@@ -1,17 +1,16 @@
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.facts.events import Spoke
-from server.debate.facts.interventions import InstructionGiven, NoteAdded
+from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.setup.documents import Document
 from server.debate.facts.setup.seats import Debater
 from server.debate.machine.render import render
 from server.debate.machine.transitions import apply
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
+from tests.support.prompt_texts import note
 from tests.support.simulation import (
     LINE_BREAKS,
     build_setup,
@@ -22,23 +21,6 @@ from tests.support.simulation import (
 )
 
 pytestmark = pytest.mark.requirement("D19")
-
-
-UNUSUAL = [
-    {"name": "Zebulon", "stance": "build it"},
-    {"name": "Quirina", "stance": "buy it"},
-    {"name": "Xanthippe", "stance": "wait"},
-]
-
-
-def note(text: str, *, number: int = 1, to: str = "") -> NoteAdded:
-    return NoteAdded(text=text, round=number, to=to)
-
-
-def blocks(prompt_text: str) -> list[str]:
-    """The turns and notes of a prompt, in its order, as (heading, first quoted line)."""
-    return re.findall(r"^\[(?:[A-Z] \d\.1|note to everybody)\]\n> (.*)$", prompt_text, re.MULTILINE)
-
 
 HOSTILE = st.lists(
     st.sampled_from(

@@ -12,11 +12,10 @@ from server.debate.machine.render import render
 from server.debate.machine.transitions import apply, replay
 from server.debate.rules.budget import count_expected_answers, count_round_calls
 from server.debate.seats.analyst import MAX_CLAIMS
-from server.debate.seats.observer import Observed
 from server.debate.seats.registry import name_task
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript
-from server.debate.views.rounds import build_analysis, build_round, describe_reading
+from server.debate.views.rounds import build_analysis, build_round
 from server.debate.views.visibility import is_hidden
 from tests.support import simulation
 from tests.support.analyst_debates import (
@@ -33,15 +32,6 @@ pytestmark = pytest.mark.requirement("D12", "D15")
 
 
 class TestRecord:
-    def play(self) -> simulation.DebateSimulation:
-        left = {"left_out": [{"speaker": "Bob", "words": "It may fail", "why": "Which?"}]}
-        named = [
-            row | {"speaker": {"A1": "Bob", "B1": "Ada"}[row["speaker"]]}
-            for row in (DOUBLED, FREE, NOT_DOUBLED)
-        ]
-        at = extract(*named, rounds=2, more=left)
-        return simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
-
     def test_a_record_whose_words_or_links_are_wrong_is_refused(self) -> None:
         at = extract(DOUBLED, FREE, NOT_DOUBLED, rounds=2).play()
         index = next(i for i, event in enumerate(at.events) if isinstance(event, Extracted))
@@ -144,11 +134,3 @@ class TestSeat:
         with pytest.raises(InvalidRequestError, match=r"options\.claims=extracted"):
             simulation.build_setup(options={"analyst": "vendor/x"})
         assert simulation.build_setup().officers == ()
-
-
-def test_what_an_analyst_read_is_told_apart_from_what_an_observer_alleges() -> None:
-    at = extract(build_claim("Costs doubled in 2024"), observer=True).play()
-    read = [event for event in at.events if isinstance(event, Extracted | Observed)]
-    told = dict(describe_reading(at.debate, event) for event in read)
-    assert told.keys() == {"Analyst", "Observer"}
-    assert "So: Costs doubled in 2024" in told["Analyst"]

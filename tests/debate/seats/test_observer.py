@@ -9,7 +9,6 @@ from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.machine.transitions import apply, replay
 from server.debate.replies.extract import Reply
 from server.debate.seats.observer import Mark, Observed, ObserverInput, list_marks
-from server.debate.seats.registry import name_task
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, list_tasks
@@ -215,22 +214,6 @@ def test_an_answer_without_a_list_of_marks_is_asked_for_again_and_hinders_nobody
     assert ("observer", "observation", "failed") in [
         (row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)
     ]
-
-
-def test_referee_and_observer_are_asked_at_the_same_time_after_the_turns() -> None:
-    at = observe(TURNS, referee=True).play_to_round(1)
-    tasks: list[list[str]] = []
-    while at.debate.round == 1:
-        tasks.append([name_task(call) for call in at.pending_calls()])
-        at.step()
-    assert ["audit", "observation"] in tasks
-
-
-def test_no_more_marks_than_a_limit_are_kept() -> None:
-    turn = " ".join(f"Claim{n:03} holds." for n in range(60))
-    marks = [allege(pattern="rebuttal", words=f"Claim{n:03} holds") for n in range(60)]
-    observed = observe({"Bob": "No.", "Ada": turn}, *marks).play().debate.find_readings(Observed)[0]
-    assert (len(observed.marks), observed.dropped) == (40, 20)
 
 
 def test_the_arguments_are_a_model_or_true() -> None:

@@ -37,7 +37,7 @@ def list_parts(kind: type[Fact]) -> Iterator[type[Fact]]:
 
 @each_seat
 def test_the_words_of_a_seat_are_known_with_their_lengths(seat: Seat[Any]) -> None:
-    """Those that are not are shown to people with labels in them, and a record could hold any. Names are `Speaker`s."""
+    """Those that are not are shown to people with labels in them, and a record could hold any."""
     unknown = [
         f"{part.__name__}.{name}"
         for part in list_parts(seat.fact)
