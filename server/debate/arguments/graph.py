@@ -130,25 +130,18 @@ class Graph:
         for point, numbers in self.documents.items():
             for number in numbers:
                 citers.setdefault(number, {})[point.seat] = None
-        names_by_number = {number: list(names) for number, names in sorted(citers.items())}
         return {
-            number: names
-            for number, names in names_by_number.items()
-            if len({self.sides[n] for n in names}) > 1
+            number: [*names]
+            for number, names in sorted(citers.items())
+            if len({self.sides[name] for name in names}) > 1
         }
 
 
 @once
 def build_graph(debate: Debate) -> Graph:
-    points = {
-        point_id: point for point_id, point in list_points(debate).items() if debate.is_active(point.turn)
-    }
-    citations = {
-        point_id: point_citations
-        for point_id, point_citations in find_citations(debate).items()
-        if point_id in points
-    }
-    links = [link for point_citations in citations.values() for link in point_citations.links]
+    points = {name: point for name, point in list_points(debate).items() if debate.is_active(point.turn)}
+    citations = {name: cited for name, cited in find_citations(debate).items() if name in points}
+    links = [link for cited in citations.values() for link in cited.links]
     active = tuple(link for link in links if link.target in points)
     sides = {debater.name: debater.stance for debater in debate.setup.debaters}
     last_turns = find_last_turns(debate, sides)
@@ -156,26 +149,17 @@ def build_graph(debate: Debate) -> Graph:
         points=points,
         links=active,
         sides=sides,
-        documents={
-            point_id: point_citations.documents
-            for point_id, point_citations in citations.items()
-            if point_citations.documents
-        },
+        documents={name: cited.documents for name, cited in citations.items() if cited.documents},
         answerable={
             point_id: frozenset(
-                side for side, last_turn in last_turns.items() if could_answer(debate, last_turn, point.turn)
+                side
+                for side, last in last_turns.items()
+                if last is not point.turn and could_read(debate, last, point.turn)
             )
             for point_id, point in points.items()
         },
-        unknown=sum(point_citations.unknown for point_citations in citations.values())
-        + len(links)
-        - len(active),
+        unknown=sum(cited.unknown for cited in citations.values()) + len(links) - len(active),
     )
-
-
-def could_answer(debate: Debate, last_turn: Spoke, turn: Spoke) -> bool:
-    """Whether a side spoke after a turn that it could read. `last_turn`: of that side."""
-    return last_turn is not turn and could_read(debate, last_turn, turn)
 
 
 def find_last_turns(debate: Debate, sides: Mapping[str, str]) -> dict[str, Spoke]:

@@ -152,18 +152,13 @@ def split_by_claims(text: str, claims: Sequence[Claim]) -> tuple[Span, ...]:
 @by_round
 def find_claims(debate: Debate, round_number: int) -> dict[TurnKey, tuple[Claim, ...]]:
     """What the analyst found in each turn, in the order of positions."""
-    claims_by_turn: dict[TurnKey, list[Claim]] = {}
-    readings = (
-        reading for reading in debate.find_readings(answers.Extracted) if reading.round == round_number
-    )
-    for claim in (claim for reading in readings for claim in reading.claims):
-        claims_by_turn.setdefault((claim.said.seat, claim.said.round, claim.said.slot_index), []).append(
-            claim
-        )
-    return {
-        turn: tuple(sorted(claims, key=lambda claim: claim.said.start))
-        for turn, claims in claims_by_turn.items()
-    }
+    claims_by_turn: dict[TurnKey, tuple[Claim, ...]] = {}
+    readings = debate.find_readings(answers.Extracted)
+    claims = [claim for reading in readings if reading.round == round_number for claim in reading.claims]
+    for claim in sorted(claims, key=lambda claim: claim.said.start):
+        turn = (claim.said.seat, claim.said.round, claim.said.slot_index)
+        claims_by_turn[turn] = (*claims_by_turn.get(turn, ()), claim)
+    return claims_by_turn
 
 
 def find_turn(debate: Debate, span: answers.Span) -> Spoke | None:
@@ -204,9 +199,7 @@ def are_notes(text: str, marks: Sequence[re.Match[str]]) -> bool:
     of the numbers, such as "[1] and [2]", announces points.
     """
     before, ends = text[: marks[0].start()].strip(), [mark.start() for mark in marks[1:]] + [len(text)]
-    references = {
-        reference["number"]: reference["closing"] is not None for reference in _REFERENCE.finditer(before)
-    }
+    references = {found["number"]: found["closing"] is not None for found in _REFERENCE.finditer(before)}
     numbers = [mark["number"] for mark in marks]
     if not all(number in references for number in numbers):
         return False

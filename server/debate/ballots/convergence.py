@@ -20,7 +20,7 @@ from server.debate.arguments.points import has_said
 from server.debate.ballots.waves import MIN_ROUNDS, may_converge, name_wave
 from server.debate.facts.answers import Embedded, Extracted, Measured, Similarity, Usage, build_embedding_key
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, format_share
-from server.debate.facts.events import Balloted, Event
+from server.debate.facts.events import Balloted, Compared, Event, Judged
 from server.debate.facts.interventions import RoundsExtended, TextIntervention
 from server.debate.state.debate import Debate, replace
 from server.debate.state.memo import once
@@ -284,25 +284,23 @@ def supersede_votes(debate: Debate) -> Debate:
     """Take back the votes of this round: they were given on a transcript with a turn that was retracted since."""
     judgments = [vote for vote in debate.judgments if vote.round == debate.round]
     ballots = [vote for vote in debate.ballots if vote.round == debate.round and vote.wave != "blind"]
-    debate = supersede_comparison(debate)
-    superseded = (*judgments, *ballots)
+    debate = supersede(supersede_comparison(debate), *judgments, *ballots)
     return replace(
         debate,
         judgments=tuple(vote for vote in debate.judgments if vote not in judgments),
         ballots=tuple(vote for vote in debate.ballots if vote not in ballots),
-        superseded=(*debate.superseded, *superseded),
-        answered_slots=debate.answered_slots - {(vote.seat, vote.slot_index) for vote in superseded},
     )
 
 
 def supersede_comparison(debate: Debate) -> Debate:
     """Take back the comparison of what judges advise, where there is one: it was made of other readings."""
-    compared = debate.comparison
-    if compared is None:
+    if debate.comparison is None:
         return debate
+    return replace(supersede(debate, debate.comparison), comparison=None)
+
+
+def supersede(debate: Debate, *answers: Judged | Balloted | Compared) -> Debate:
+    slots = {(answer.seat, answer.slot_index) for answer in answers}
     return replace(
-        debate,
-        comparison=None,
-        superseded=(*debate.superseded, compared),
-        answered_slots=debate.answered_slots - {(compared.seat, compared.slot_index)},
+        debate, superseded=(*debate.superseded, *answers), answered_slots=debate.answered_slots - slots
     )

@@ -26,12 +26,14 @@ from server.debate.facts.text import clean_line
 from server.debate.machine.advice import build_advice_schema, render_advice, render_advice_rules
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
-from server.debate.prompts.ballots import (
+from server.debate.prompts.debaters import (
     asks_who_argued,
+    find_example,
     list_ballot_lines,
+    render_debater_steps,
     render_private_steps,
+    render_turn_grammar,
 )
-from server.debate.prompts.debaters import find_example, render_debater_steps, render_turn_grammar
 from server.debate.prompts.material import (
     find_answered_message,
     find_own_prompt,

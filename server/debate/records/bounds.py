@@ -24,10 +24,10 @@ from server.debate.replies.advice import MAX_FIELD_LENGTH as MAX_ADVICE_LENGTH
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_FIELD_LENGTH, MAX_TURN_LENGTH
 from server.debate.replies.handoffs import MAX_MESSAGE_LENGTH
-from server.debate.replies.words import MAX_WHY_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 from server.debate.seats.framer import MAX_ASSUMPTION_LENGTH
 from server.debate.seats.registry import SEATS
+from server.debate.seats.seat import MAX_WHY_LENGTH
 
 MAX_ENTRIES = 20_000
 MAX_ATTEMPTS = 10_000  # requests for one answer, which may be the vectors of thousands of questions

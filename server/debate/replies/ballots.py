@@ -13,7 +13,7 @@ from server.debate.arguments.citations import find_cited_points
 from server.debate.ballots.waves import is_blind_ballot, name_wave
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.text import collapse_whitespace
-from server.debate.prompts.ballots import list_ballot_positions
+from server.debate.prompts.debaters import list_ballot_positions
 from server.debate.replies.extract import (
     NUMBER,
     Reply,

@@ -18,7 +18,7 @@ from server.debate.facts.errors import require
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.setup.options import ClaimMode
 from server.debate.facts.setup.seats import ANALYST
-from server.debate.facts.text import collapse_whitespace, format_count
+from server.debate.facts.text import format_count
 from server.debate.prompts.response_schemas import (
     enum_schema,
     list_schema,
@@ -30,14 +30,12 @@ from server.debate.prompts.transcript import format_rounds
 from server.debate.replies.extract import (
     OptionalText,
     Reply,
-    find_debaters,
     find_list,
     normalize_keys,
     take_list,
 )
-from server.debate.replies.words import MAX_WHY_LENGTH, find_words
 from server.debate.rules.calls import Call
-from server.debate.seats.seat import Seat
+from server.debate.seats.seat import MAX_WHY_LENGTH, Seat, locate_words, shorten_line
 from server.debate.state.debate import Debate, replace
 
 MAX_CLAIMS = 600
@@ -215,13 +213,9 @@ class References(NamedTuple):
         return references[0].target if references and references[0].target in self.points else None
 
 
-def shorten_line(text: str) -> str:
-    return collapse_whitespace(text)[:MAX_WHY_LENGTH].rstrip()
-
-
 def read_claim(debate: Debate, row: ClaimRow) -> Claim | None:
     """The claim in a row, without its links; None if its words are not in the turn that it names."""
-    span = locate_words(debate, row)
+    span = locate_words(debate, row.speaker, row.words)
     wording = shorten_line(row.claim)
     kind_text = row.kind.strip().casefold()
     kind: PointKind = next((kind for kind in get_args(PointKind) if kind_text.startswith(kind)), "fact")
@@ -232,14 +226,8 @@ def read_claim(debate: Debate, row: ClaimRow) -> Claim | None:
 
 def read_left_out(debate: Debate, value: Any) -> LeftOut | None:
     row = ClaimRow.model_validate(normalize_keys(value))
-    span = locate_words(debate, row)
+    span = locate_words(debate, row.speaker, row.words)
     return LeftOut(said=span, why=shorten_line(row.why)) if span else None
-
-
-def locate_words(debate: Debate, row: ClaimRow) -> Any:
-    speakers = find_debaters(debate, row.speaker)
-    turns = [turn for turn in debate.transcript_turns(debate.round) if {turn.seat} == speakers]
-    return find_words(debate, turns, row.words)
 
 
 def link_claims(

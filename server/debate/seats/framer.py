@@ -145,18 +145,12 @@ class Framing(Duty):
 
 def find_mismatch(question: str, kind: str, alternatives: Sequence[str], positions: Sequence[str]) -> str:
     """Why positions answer another question than this one, as far as any language shows it; "" if they fit."""
-    question_text, position_texts = (
-        normalize_name(question),
-        [normalize_name(position) for position in positions],
-    )
-    named_answers = [
-        answer for answer in map(normalize_name, alternatives) if answer and answer in question_text
-    ]
-    choices = ", ".join(f'"{answer}"' for answer in named_answers)
-    if kind == "yes_no" and len(named_answers) > 1:
+    question_text, position_texts = normalize_name(question), [*map(normalize_name, positions)]
+    named = [answer for answer in map(normalize_name, alternatives) if answer and answer in question_text]
+    choices = ", ".join(f'"{answer}"' for answer in named)
+    if len(named) <= 1:
+        return ""
+    if kind == "yes_no":
         return f"the question asks to choose among {choices}: kind is open, or alternatives is empty if it does not"
-    if len(named_answers) > 1 and not any(
-        answer in position for answer in named_answers for position in position_texts
-    ):
-        return f"none of them is an answer that the question names: {choices}"
-    return ""
+    is_named = any(answer in position for answer in named for position in position_texts)
+    return "" if is_named else f"none of them is an answer that the question names: {choices}"

@@ -175,11 +175,10 @@ class Closing(Duty):
         del call, reply
         sections = find_sections(text, ("summary", "status", "decision"))
         if "status" in sections:
-            before = sections.pop("")
-            sections = {"summary": before, **sections} if before else sections
-        summary = Summary.model_validate(
-            sections if "status" in sections else find_json(text, ("status", "settled"))
-        )
+            before = {"summary": sections[""]} if sections[""] else {}
+            summary = Summary.model_validate(before | sections)
+        else:
+            summary = Summary.model_validate(find_json(text, ("status", "settled")))
         status = _STATUS.search(summary.status)
         if status is None and (summary.status or summary.settled is None):
             raise ValueError('"status" must be SETTLED or CONTINUE')

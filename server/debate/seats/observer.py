@@ -28,9 +28,8 @@ from server.debate.prompts.response_schemas import (
     text_schema,
 )
 from server.debate.replies.extract import OptionalText, Reply, find_debaters, find_list, normalize_keys
-from server.debate.replies.words import MAX_WHY_LENGTH, find_words
 from server.debate.rules.calls import Call
-from server.debate.seats.seat import Seat
+from server.debate.seats.seat import MAX_WHY_LENGTH, Seat, find_words, locate_words, shorten_line
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels, turn_text
 from server.debate.state.seats import hides
@@ -205,10 +204,8 @@ class Observer(Seat[Observed]):
 
     def build_round_fields(self, debate: Debate, named: Debate, round_number: int) -> dict[str, Any]:
         del debate
-        allegations = (
-            allegation for allegation in list_marks(named) if allegation.mark.said.round == round_number
-        )
-        return {"marks": [build_mark_row(named, allegation) for allegation in allegations]}
+        marks = [made for made in list_marks(named) if made.mark.said.round == round_number]
+        return {"marks": [build_mark_row(named, made) for made in marks]}
 
     def build_analysis_fields(self, named: Debate) -> dict[str, Any]:
         """How many turns of each debater have each pattern, and every mark with its span."""
@@ -217,7 +214,7 @@ class Observer(Seat[Observed]):
             "observed_rounds": [reading.round for reading in readings if reading.informative],
             "dropped": sum(reading.dropped for reading in readings),
             "debaters": {
-                name: {"turns": count_active_turns(named, name), "patterns": dict(patterns)}
+                name: {"turns": count_active_turns(named, name), "patterns": patterns}
                 for name, patterns in count_patterns(named).items()
             },
             "marks": [build_mark_row(named, allegation) for allegation in list_marks(named)],
@@ -250,22 +247,18 @@ def read_mark(debate: Debate, row: Any) -> Mark | None:
     """The mark in a row; None if its words are not in the turn named."""
     mark_row = Row.model_validate(normalize_keys(row))
     pattern = PATTERNS.get("".join(filter(str.isalpha, mark_row.pattern.casefold())))
-    speakers = find_debaters(debate, mark_row.speaker)
-    if pattern is None or len(speakers) != 1:
+    span = locate_words(debate, mark_row.speaker, mark_row.words)
+    if pattern is None or span is None:
         return None
-    speaker = speakers.pop()
-    turns = [turn for turn in debate.transcript_turns(debate.round) if turn.seat == speaker]
-    span = find_words(debate, turns, mark_row.words)
-    original_span = None
+    original = None
     if pattern == "straw_man":
-        authors = find_debaters(debate, mark_row.of) - {speaker}
-        numbers = range(debate.round, 0, -1)
-        turns_before = chain.from_iterable(debate.transcript_turns(number) for number in numbers)
-        earlier = [turn for turn in turns_before if {turn.seat} == authors]
-        original_span = find_words(debate, earlier, mark_row.original_words)
-        span = span if original_span else None
-    why = collapse_whitespace(mark_row.why)[:MAX_WHY_LENGTH]
-    return Mark(pattern=pattern, said=span, original=original_span, why=why) if span else None
+        authors = find_debaters(debate, mark_row.of) - {span.seat}
+        turns = chain.from_iterable(map(debate.transcript_turns, range(debate.round, 0, -1)))
+        earlier = [turn for turn in turns if {turn.seat} == authors]
+        original = find_words(debate, earlier, mark_row.original_words)
+        if original is None:
+            return None
+    return Mark(pattern=pattern, said=span, original=original, why=shorten_line(mark_row.why))
 
 
 # What the marks come to.
@@ -421,9 +414,7 @@ def find_contest_problem(debate: Debate, turn: Spoke) -> str:
     """Why a turn cannot contest what it contests; "" if it can."""
     if not turn.contests:
         return ""
-    contestable = {
-        (allegation.round, allegation.number) for allegation in list_contestable(debate, turn.seat)
-    }
+    contestable = {(made.round, made.number) for made in list_contestable(debate, turn.seat)}
     contested = [(contest.round, contest.number) for contest in turn.contests]
     is_possible = len(set(contested)) == len(contested) and contestable.issuperset(contested)
     return "" if is_possible and turn.act == "argument" else "it contests what was not put to it"

@@ -8,16 +8,56 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from server.debate.commands.inputs import OfficerInput
-from server.debate.facts.answers import Reading, Remark
-from server.debate.facts.events import AnswerEvent
+from server.debate.documents.marks import disarm_marks, drop_marks
+from server.debate.documents.quotes import find_span
+from server.debate.facts.answers import Reading, Remark, Span
+from server.debate.facts.events import AnswerEvent, Spoke
 from server.debate.facts.fact import Fact
 from server.debate.facts.quoting import quote
+from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import ask_for_json
 from server.debate.prompts.transcript import render_preamble
-from server.debate.replies.extract import Reply, parse_text
+from server.debate.replies.extract import Reply, find_debaters, parse_text
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.seats import hides, hides_any
+
+MAX_WHY_LENGTH = 400
+"""Characters of a comment about such words that are stored."""
+
+FEWEST_CHARACTERS = 4
+"""Letters and digits that words must have to be searched: shorter ones occur in any turn."""
+
+_QUOTATION_MARKS = (
+    "\"'\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u2018\u2019`\u300c\u300d\u300e\u300f \n\t"
+)
+
+
+def shorten_line(text: str) -> str:
+    return collapse_whitespace(text)[:MAX_WHY_LENGTH].rstrip()
+
+
+def locate_words(debate: Debate, speaker: str, words: str) -> Span | None:
+    """The position of these words in a turn of this speaker in the current round; None if it has none such."""
+    speakers = find_debaters(debate, speaker)
+    turns = [turn for turn in debate.transcript_turns(debate.round) if {turn.seat} == speakers]
+    return find_words(debate, turns, words)
+
+
+def find_words(debate: Debate, turns: list[Spoke], words: str) -> Span | None:
+    """The position of these words in the first turn that contains them; None if none does.
+
+    The words were copied from turns as shown, with the marks after quotes.
+    """
+    quote = drop_marks(clean(words)).strip(_QUOTATION_MARKS)
+    if sum(map(str.isalnum, quote)) < FEWEST_CHARACTERS:
+        return None
+    for turn in filter(debate.is_active, turns):
+        if span := find_span(quote, disarm_marks(turn.text)):  # which is as long as the turn
+            place = {"seat": turn.seat, "round": turn.round, "slot_index": turn.slot_index}
+            words_found = turn.text[span.start : span.end]
+            return Span(**place, start=span.start, end=span.end, quote=words_found)
+    return None
 
 
 class Duty(ABC):

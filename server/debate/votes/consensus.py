@@ -5,10 +5,10 @@ or inconsistent vote never helps a position. Fractions are exact. A tie stays a 
 never decides.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
 from server.debate.facts.beliefs import Agreed, ConsensusKind, RuleKind, VoteCount, VotingRule, Weight
 
@@ -136,7 +136,12 @@ def build_count(
     )
 
 
-def sum_weights(votes: Sequence[CastVote]) -> Fraction:
+class Weighted(Protocol):
+    @property
+    def weight(self) -> Fraction: ...
+
+
+def sum_weights(votes: Iterable[Weighted]) -> Fraction:
     return sum((vote.weight for vote in votes), Fraction(0))
 
 
@@ -147,14 +152,9 @@ def compute_support(votes: Sequence[CastVote], position: str) -> Fraction:
 
 def choose_leader(votes: Sequence[CastVote]) -> str:
     """The most chosen position, which may be one made of the others; "" for a tie, or without votes."""
-    choices = {vote.choice for vote in votes}
-    leaders = list_highest({choice: compute_support(votes, choice) for choice in choices}) if votes else set()
-    return leaders.pop() if len(leaders) == 1 else ""
-
-
-def list_highest(amounts: Mapping[str, Fraction]) -> set[str]:
-    highest = max(amounts.values())
-    return {name for name, amount in amounts.items() if amount == highest}
+    support = {vote.choice: compute_support(votes, vote.choice) for vote in votes}
+    leaders = [choice for choice, weight in support.items() if weight == max(support.values())]
+    return leaders[0] if len(leaders) == 1 else ""
 
 
 def describe_agreed(agreed: Agreed) -> str:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from server.debate.facts.events import Outcome
-from server.debate.votes.consensus import APART, SYNTHESIS
+from server.debate.votes.consensus import APART, SYNTHESIS, sum_weights
 from server.debate.votes.families import family
 
 UNKNOWN_WEIGHT = Fraction(110, 100)
@@ -124,10 +124,6 @@ def build_count(
         1 / (1 + math.exp(-float(strength))),
         float(count_voices(supporters)),
     )
-
-
-def sum_weights(seats: Sequence[Seat]) -> Fraction:
-    return sum((seat.weight for seat in seats), Fraction(0))
 
 
 def is_opposed(count: Count) -> bool:

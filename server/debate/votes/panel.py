@@ -268,16 +268,12 @@ def compute_judge_vote(debate: Debate, judge: str) -> Vote:
 def compute_ballot_vote(debate: Debate, name: str) -> Vote:
     """The vote of a seat in the last vote. Ballots have no margin: each counts as clear."""
     ballot = next((cast for cast in debate.last_ballots if cast.seat == name), None)
-    abstains = ""
-    if ballot is None:
-        abstains = "gave no usable ballot"
-    elif not ballot.informative:
-        abstains = "is too small a model to judge"
-    elif not ballot.choice:
-        abstains = "abstained"
-    if ballot is None or abstains:
-        return Vote(judge=name, winner="", margin=0, abstains=abstains)
-    return Vote(judge=name, winner=ballot.choice, margin=2, weight=seat_weight(debate, name))
+    if ballot and ballot.informative and ballot.choice:
+        return Vote(judge=name, winner=ballot.choice, margin=2, weight=seat_weight(debate, name))
+    abstains = "gave no usable ballot"
+    if ballot:
+        abstains = "abstained" if ballot.informative else "is too small a model to judge"
+    return Vote(judge=name, winner="", margin=0, abstains=abstains)
 
 
 def seat_weight(debate: Debate, seat: str) -> str:
@@ -428,7 +424,7 @@ def compare_mirror(debate: Debate) -> Comparison | None:
 
 def compute_margin(seats: Sequence[Seat], side: str) -> Fraction:
     """The mean margin for a side by weight, against it below zero. Seats without a vote count as zero."""
-    total = sum((seat.weight for seat in seats), Fraction(0))
+    total = sum_weights(seats)
     signed = (seat.weight * seat.margin * (1 if seat.side == side else -1) for seat in seats if seat.side)
     return sum(signed, Fraction(0)) / total if total else Fraction(0)
 

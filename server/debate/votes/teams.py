@@ -95,15 +95,16 @@ class Pool:
     shared: dict[str, float] = field(default_factory=dict)
 
     def compute_accuracy(self, member: Member | None = None) -> float:
-        merit, variance = self.merit, self.variance
-        if member:
-            merit += member.weight * member.log_odds
-            variance += member.weight * (member.weight + 2 * self.shared.get(member.model, 0.0))
+        merit, variance = self.compute_with(member) if member else (self.merit, self.variance)
         return 1 / (1 + math.exp(-merit / math.sqrt(variance))) if variance else 0.5
 
+    def compute_with(self, member: Member) -> tuple[float, float]:
+        """Merit and variance with one more member."""
+        shared = member.weight + 2 * self.shared.get(member.model, 0.0)
+        return self.merit + member.weight * member.log_odds, self.variance + member.weight * shared
+
     def add(self, member: Member, candidates: Iterable[Member]) -> None:
-        self.merit += member.weight * member.log_odds
-        self.variance += member.weight * (member.weight + 2 * self.shared.get(member.model, 0.0))
+        self.merit, self.variance = self.compute_with(member)
         for other in candidates:
             covariance = member.weight * self.compare(member, other)
             self.shared[other.model] = self.shared.get(other.model, 0.0) + covariance
@@ -145,14 +146,12 @@ def choose_team(
     """
     is_known = bool(draws)
     knowledge = knowledge if is_known else replace(knowledge, pairs={})
-    models = tuple(dict.fromkeys((*request.candidates, *request.seated)))
     costs = {model: compute_cost(prices.get(model)) for model in request.candidates}
     dearest = max((cost for cost in costs.values() if cost is not None), default=Decimal(0))
+    shares = {model: compute_price_share(costs.get(model), dearest) for model in (*costs, *request.seated)}
     members = {
-        model: build_member(
-            model, draws.get(model), knowledge, compute_price_share(costs.get(model), dearest), seed
-        )
-        for model in models
+        model: build_member(model, draws.get(model), knowledge, share, seed)
+        for model, share in shares.items()
     }
     candidates = [members[model] for model in dict.fromkeys(request.candidates)]
     diversity, points = float(request.diversity), PRICE_POINTS if is_known else 0.0
@@ -291,19 +290,14 @@ def describe_reasons(team: Team) -> str:
 def show_team(setup: Opened) -> dict[str, Any]:
     """The judges, the chosen debaters, the candidates and the reason; {} where the request assigns the seats itself."""
     judges = zip(judge_seats(setup), setup.judges.models, strict=True)
-    return {
-        "judges": [f"{judge}: {model}" for judge, model in judges],
-        "team": show_choice(setup, setup.team) if setup.team else {},
-    }
-
-
-def show_choice(setup: Opened, team: Team) -> dict[str, Any]:
-    rows = team.candidates
-    return {
-        **team.model_dump(mode="json", exclude={"candidates", "seated", "settled_items"}),
-        "candidates": [row.model for row in rows],
-        "draws": [float(row.draw) for row in rows if row.draw],
-        "gains": [*map(float, team.gains)],
-        "judge_gains": [*map(float, team.judge_gains)],
-        "reason": describe_team(setup),
-    }
+    choice: dict[str, Any] = {}
+    if team := setup.team:
+        choice = {
+            **team.model_dump(mode="json", exclude={"candidates", "seated", "settled_items"}),
+            "candidates": [row.model for row in team.candidates],
+            "draws": [float(row.draw) for row in team.candidates if row.draw],
+            "gains": [*map(float, team.gains)],
+            "judge_gains": [*map(float, team.judge_gains)],
+            "reason": describe_team(setup),
+        }
+    return {"judges": [f"{judge}: {model}" for judge, model in judges], "team": choice}
