@@ -150,7 +150,7 @@ def test_error_texts_are_found_wherever_they_are_raised() -> None:
     every = find_texts()
 
     assert all(find_sentences().values())
-    assert "There is no question. Pass `question`: what to answer, in a sentence." in every
+    assert "There is no question. Write what is to be answered, in a sentence." in every
     assert "The settings file … cannot be read: …." in every
     assert not [text for text in every if "\n" in text]
 

@@ -1,6 +1,5 @@
 """The command line: parses arguments, calls a debate manager as any other client would, and prints."""
 
-import re
 import signal
 import sys
 from functools import partial
@@ -33,41 +32,12 @@ from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
 from server.engine import queries
-from server.engine.database.errors import (
-    DebateArchivedError,
-    DebateDeletedError,
-    DebateNotFoundError,
-)
 from server.engine.debates import DebateManager
 from server.models import KeyMissingError
 from server.models.local.weights import WeightsError
 from server.optional import optional_import
 from server.redaction import redact_error
 from server.settings import Settings, package_version
-
-TOOL_COMMANDS = {
-    "fork_debate": "`counterpoint fork`",
-    "get_verdict": "`counterpoint show --view verdict`",
-    "find_debates": "`counterpoint list`",
-    "start_debate": "`counterpoint debate`",
-    "step_round": "`counterpoint debate --continue`",
-}
-ARGUMENT_OPTIONS = {
-    "`limits`, as in options\\.limits": "more calls or money, with `counterpoint debate --continue ID --max-calls N`",
-    "`(text|to|rounds?|weights|threshold|model)`": r"--\1",
-    r"\b(?:changes\.)?max_rounds=(\d+)": r"--rounds \1",
-    r"\bchanges\.max_rounds\b": "--rounds",
-    r"\bat_round=(\d+)": r"--at-round \1",
-}
-
-
-def name_commands(text: str) -> str:
-    """Rewrite an error text for the terminal: commands and options in place of tools and arguments."""
-    for tool, command in TOOL_COMMANDS.items():
-        text = text.replace(f"Call {tool}", f"Use {command}").replace(f"call {tool}", f"use {command}")
-    for argument, option in ARGUMENT_OPTIONS.items():
-        text = re.sub(argument, option, text)
-    return text
 
 
 class MisuseError(click.ClickException):
@@ -85,11 +55,6 @@ class ErrorReportingGroup(QuestionGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (DebateArchivedError, DebateDeletedError) as error:
-            raise click.ClickException(clean_line(str(error))) from None
-        except DebateNotFoundError as error:
-            text = f"{str(error).partition('. ')[0]}. `counterpoint list` shows the stored debates."
-            raise click.ClickException(redact_error(clean_line(text))) from None
         except click.exceptions.NoArgsIsHelpError:
             raise
         except click.UsageError as error:  # one line that points to --help, instead of click's usage block
@@ -98,7 +63,7 @@ class ErrorReportingGroup(QuestionGroup):
         except (DebateError, WeightsError) as error:
             is_misuse = isinstance(error, InvalidRequestError) and not isinstance(error, KeyMissingError)
             kind = MisuseError if is_misuse else click.ClickException
-            raise kind(redact_error(name_commands(clean_line(str(error))))) from None
+            raise kind(redact_error(clean_line(str(error)))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
             sys.exit(128 + signal.SIGINT)

@@ -272,7 +272,7 @@ class ModelRegistry:
         keys = next((row.key_variables for row in PROVIDERS if row.name == provider), ())
         if keys and not any(environ.get(key) for key in keys):
             problem = f"needs a key, and {keys[0]} is not set where the server runs"
-            store = f"store it with `counterpoint keys set {provider}`"
+            store = f"store it (`counterpoint keys set {provider}`, or the page of `counterpoint view`)"
             store_problem = f" {stored_keys.problem}" if stored_keys.problem else ""
             raise KeyMissingError(
                 f"The model {name} {problem}. Set it there, {store}, or name other models.{store_problem}"

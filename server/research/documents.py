@@ -26,7 +26,7 @@ def read_document(name: str, content: bytes) -> DocumentText:
         text = "\0"
     require(
         "\0" not in text,
-        f"{name} is neither text in UTF-8 nor a PDF. Save it as one of these, and pass that.",
+        f"{name} is neither text in UTF-8 nor a PDF. Save it as one of these first.",
     )
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return read_html(name, text) if suffix in (".htm", ".html", ".xhtml") else DocumentText(text)
@@ -37,14 +37,18 @@ def read_pdf(name: str, content: bytes) -> str:
         from pypdf import PdfReader  # noqa: PLC0415  (an extra)
         from pypdf.errors import PyPdfError  # noqa: PLC0415
     except ImportError:
-        advice = "to have it read, install counterpoint-mcp[documents]; or pass it as text"
+        advice = "to have it read, install counterpoint-mcp[documents]; or save its text"
         raise InvalidRequestError(f"{name} is a PDF: {advice}.") from None
     try:
         pages = [page.extract_text().strip() for page in PdfReader(BytesIO(content)).pages]
     except (PyPdfError, ValueError, KeyError, RecursionError) as error:
-        raise InvalidRequestError(f"{name} cannot be read as PDF ({error}). Pass it as text.") from None
+        raise InvalidRequestError(
+            f"{name} cannot be read as PDF ({error}). Save its text in a file."
+        ) from None
     if not any(pages):
-        raise InvalidRequestError(f"{name} holds no text, only pictures of it perhaps. Pass its text.")
+        raise InvalidRequestError(
+            f"{name} holds no text, only pictures of it perhaps. Write its text into a file."
+        )
     return "\n".join(f"[page {number}]\n{text}\n" for number, text in enumerate(pages, start=1))
 
 
@@ -53,7 +57,5 @@ def read_html(name: str, source: str) -> DocumentText:
 
     page = read_page(source)
     if not page.text:
-        raise InvalidRequestError(
-            f"{name} shows no text without its scripts. Save it as text, and pass that."
-        )
+        raise InvalidRequestError(f"{name} shows no text without its scripts. Save it as text first.")
     return DocumentText(page.text, page.unseen)

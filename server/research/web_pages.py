@@ -73,7 +73,7 @@ def check_depth(source: str) -> None:
         depth += change
         require(
             depth <= MAX_NESTING,
-            f"The page nests more than {MAX_NESTING} elements in one another. Save it as text, and pass that.",
+            f"The page nests more than {MAX_NESTING} elements in one another. Save it as text first.",
         )
 
 

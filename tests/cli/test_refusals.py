@@ -63,7 +63,7 @@ def test_the_length_of_a_list_has_bounds(cli: Cli, limit: str) -> None:
 
 
 IMPOSSIBLE_DEBATES = [
-    ("--rounds 9", "--rounds 9"),
+    ("--rounds 9", "max_rounds=9 is out of range"),
     ("--debater 'Ada: tabs'", "2 to 26 debaters"),
     ("--model 'no such model'", "is not a model name"),
     ("--phase lunch", "options.phases[0] (lunch): there is no such phase. Phases: opening"),

@@ -124,7 +124,7 @@ async def test_a_debate_stops_that_something_else_writes_to_while_it_runs(databa
         await write_as_another(database, snapshot.id, "inject")
         gate.release.set()
 
-        with pytest.raises(ForeignRecordError, match="call step_round to go on"):
+        with pytest.raises(ForeignRecordError, match="run its next round to go on"):
             await manager.follow(snapshot.id, wait=5)
 
         stopped = await manager.load(snapshot.id)

@@ -147,7 +147,7 @@ async def test_what_is_no_position_or_not_over_has_no_outcome(database: str) -> 
         with pytest.raises(InvalidRequestError, match="The debate has not ended"):
             await settle(manager, running.id, "Ada")
         ended = await run_judged(manager)
-        with pytest.raises(InvalidRequestError, match=r"Pass in `to` who turned out right.* Positions: Ada"):
+        with pytest.raises(InvalidRequestError, match=r"Say in `to` who turned out right.* Positions: Ada"):
             await settle(manager, ended.id, "Cleo")
         with pytest.raises(InvalidRequestError, match="The debate is over"):
             await manager.intervene(ended.id, "inject", InterventionRequest(text="x"), actor="Kim")

@@ -78,7 +78,7 @@ async def test_what_came_from_elsewhere_runs_one_round_when_it_is_stepped_and_ne
             await two.intervene(snapshot.id, "inject", note, actor="me")
             await two.intervene(snapshot.id, "pause", calm, actor="me")
             _, told = await two.intervene(snapshot.id, "resume", calm, actor="me")
-            assert "with the next step_round" in told
+            assert "with its next round" in told
             assert not two.is_working(snapshot.id)
             assert await recovery.find_unfinished() == []
 

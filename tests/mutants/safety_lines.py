@@ -216,7 +216,7 @@ SAFETY_LINES = {
     ),
     "serve who comes through a proxy without a token": SafetyLine(
         "server/http_server/authentication.py",
-        "elif is_forwarded(headers):",
+        "elif not verified and is_forwarded(headers):",
         "elif False:",
         "tests/http_server/test_tokens.py::test_what_a_proxy_passes_on_is_served_only_with_a_token",
     ),

@@ -99,7 +99,7 @@ async def test_paused_the_answer_on_its_way_is_kept_and_nobody_else_is_asked(ope
         assert [turn["seat"] for turn in spoken] == ["Ada"]
         assert [task["seat"] for task in tasks if task["state"] == "done"] == ["Ada"]
 
-        assert "goes on with the next step_round" in await debate.intervene("resume")
+        assert "goes on with its next round" in await debate.intervene("resume")
         step = await call(debate.client, "step_round", debate_id=debate.step["debate_id"])
         assert [turn["agent"] for turn in step["turns"]] == ["Ada", "Bob"]
 
@@ -120,7 +120,7 @@ async def test_concluded_the_answer_on_its_way_is_kept_and_judged(open_modern: A
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "fly"}, "There is no action 'fly'. Actions: pause, resume, "),
     ({"action": "extend", "rounds": -1}, "`rounds` must be at least 0"),
-    ({"action": "extend", "rounds": 99}, "Pass `rounds`: how many more, 1 to 20"),
+    ({"action": "extend", "rounds": 99}, "Say in `rounds` how many more, 1 to 20"),
     ({"action": "extend", "limits": {"max_calls": "x"}}, "`limits.max_calls` must be a whole number"),
     ({"action": "extend", "limits": {"nope": 1}}, "`limits.nope` is unknown. There are: max_calls,"),
     ({"action": "extend", "limits": {"max_calls": 9, "turn_timeout": 9}}, "`limits.turn_timeout` is unknown"),
@@ -135,10 +135,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "threshold", "threshold": "1/" + "9" * 50}, "`threshold` may have 20 characters at most."),
     ({"action": "threshold", "threshold": "3/2"}, "no fraction above 0 and at most 1"),
     ({"action": "replace_model", "to": "Zed", "model": "scripted"}, "Nobody here is called 'Zed'."),
-    ({"action": "replace_model", "to": "Ada", "model": " "}, "Pass `model`: the name of the model"),
+    ({"action": "replace_model", "to": "Ada", "model": " "}, "Name in `model` the one"),
     ({"action": "challenge", "to": "Zed", "text": "?"}, "Nobody here is called 'Zed'."),
     ({"action": "retract", "to": "Ada", "round": 7}, "There is no turn of 'Ada' in round 7"),
-    ({"action": "resume"}, "The debate is not paused. Call step_round to go on."),
+    ({"action": "resume"}, "The debate is not paused. Run its next round to go on."),
     ({"action": "pause", "reasn": "lunch"}, "`reasn` is unknown."),
 ]
 

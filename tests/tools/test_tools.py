@@ -156,7 +156,7 @@ WEIGHTS = {"debate_id": "x", "action": "weights"}
         ("step_round", {"debate_id": "x", "round": "two"}, "`round` must be a whole number."),
         ("step_round", {"debate_id": "x", "round": -1}, "`round` must be at least 0."),
         ("step_round", {"debate_id": ""}, "`debate_id` must not be empty."),
-        ("step_round", {"debate_id": "none"}, "Call find_debates"),
+        ("step_round", {"debate_id": "none"}, "find_debates"),
         ("get_verdict", {"debate_id": "x", "wait_seconds": 3600}, "must be at most 600."),
         ("get_verdict", {"debate_id": "x", "wait_seconds": 10**400}, "must be at most 600."),
         ("get_verdict", {"debate_id": "../../etc"}, "There is no debate"),

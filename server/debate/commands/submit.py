@@ -38,9 +38,9 @@ def find_awaited_call(debate: Debate, speaker: str) -> Call:
         raise InvalidRequestError(f"The debate is over ({debate.ended.ending}), and nobody speaks any more.")
     if debate.paused:
         reason = debate.paused.reason.rstrip(". ")
-        raise InvalidRequestError(f"The debate is paused: {reason}. Resume it with intervene first.")
+        raise InvalidRequestError(f"The debate is paused: {reason}. Resume it first.")
     calls = [call for call in pending_calls(debate) if call.model in WRITTEN]
-    require(calls, "No turn of the caller's is awaited now. Call step_round to go on.")
+    require(calls, "No turn of the caller's is awaited now. Run the next round to go on.")
     calls_of_speaker = [call for call in calls if normalize_name(call.seat) == normalize_name(speaker)]
     names = ", ".join(dict.fromkeys(call.seat for call in calls))
     require(calls_of_speaker, f"No turn of {speaker[:60]!r} is awaited. Awaited: {names}.")

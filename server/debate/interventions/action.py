@@ -127,9 +127,7 @@ def list_seats_to_ask(debate: Debate) -> list[str]:
 
 
 def check_framed(debate: Debate) -> None:
-    problem = (
-        "Who debates is not known before the positions are named. Call step_round first, or leave `to` out."
-    )
+    problem = "Who debates is not known before the positions are named. Run the next round first, or leave `to` out."
     require(not debate.setup.needs_framing, problem)
 
 

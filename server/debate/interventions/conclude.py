@@ -19,8 +19,8 @@ class Conclude(Action[TalkConcluded]):
         del request
         if debate.mirror_opened and not debate.mirror:
             return [TalkConcluded()], "The verdict follows without the mirror, which makes no more calls."
-        require(not is_talk_over(debate), "The talk is over already. Call get_verdict.")
-        advice = "Resume it with intervene first." if debate.paused else "Call step_round first."
+        require(not is_talk_over(debate), "The talk is over already. The verdict has the finding.")
+        advice = "Resume it first." if debate.paused else "Run its next round first."
         require(debate.turns or debate.advice, f"Nobody has spoken yet: there is nothing to judge. {advice}")
         effect = "Answers under way are kept; then the debate ends on what was said."
         return [TalkConcluded()], effect

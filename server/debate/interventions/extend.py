@@ -66,7 +66,7 @@ class Extend(Action[RoundsExtended | LimitsChanged]):
 
 
 def build_extension(debate: Debate, rounds: int) -> RoundsExtended:
-    hint = f"Pass `rounds`: how many more, 1 to {MAX_EXTENSION_ROUNDS}; or `limits`, as in options.limits."
+    hint = f"Say in `rounds` how many more, 1 to {MAX_EXTENSION_ROUNDS}; or in `limits` what they shall be."
     require(1 <= rounds <= MAX_EXTENSION_ROUNDS, hint)
     hint = "The talk is over: it cannot be extended. Fork the debate, or start another."
     require(not is_talk_over(debate), hint)

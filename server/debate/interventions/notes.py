@@ -107,20 +107,20 @@ def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters:
     if phase is None or not is_talk_over(debate):
         return
     is_cut_short = debate.is_concluding and phase.is_talk
-    require(is_cut_short, "The talk is over, and notes are for those who talk. Call get_verdict.")
+    require(is_cut_short, "The talk is over, and notes are for those who talk. The verdict has the finding.")
     later = phases[phases.index(phase) + 1 :]
     vote = any(map(is_debaters_vote, later))
     problem = "The talk is being concluded, and no debater is asked for anything more."
     require(
         vote or not is_for_debaters,
-        f"{problem} Whoever decides reads notes to everybody: use inject without `to`.",
+        f"{problem} Whoever decides reads notes to everybody: name nobody in `to`.",
     )
 
 
 def check_text(debate: Debate, request: InterventionRequest, action: str) -> dict[str, str]:
     """The fields of an intervention that is a text. Prompts repeat all of these texts, so their sum has a limit."""
     text = clean(request.text)
-    require(text, f"There is nothing to {action}. Pass it in `text`.")
+    require(text, f"There is nothing to {action}. Say it in `text`.")
     require_length("The text has", len(text), MAX_NOTE_LENGTH)
     earlier = debate.find_interventions(TextIntervention)
     require(len(earlier) < MAX_NOTES, f"The debate has {MAX_NOTES} notes, the most that are allowed.")

@@ -75,12 +75,12 @@ def find_outcome(debate: Debate, text: str) -> OutcomeRecorded:
         return OutcomeRecorded(truth=found if name == RIGHT else "", wrong=name == WRONG)
     words = ["right or wrong (what was found)"] if found else []
     if debate.setup.answering:
-        problem = "Pass in `to` what turned out right: the advisor whose own answer it is"
+        problem = "Say in `to` what turned out right: the advisor whose own answer it is"
         own = [tell_side(side) for side in list_own_sides(debate)]
         positions = f"Advisors: {', '.join(debate.names)}"
         positions += f". What reviewers advise themselves: {', '.join(own)}" if own else ""
     else:
-        problem = "Pass in `to` who turned out right: a debater, the stance of one"
+        problem = "Say in `to` who turned out right: a debater, the stance of one"
         debaters = debate.setup.debaters
         positions = "Positions: " + "; ".join(f"{one.name} ({one.stance})" for one in debaters)
     require(len(matches) == 1, f"{problem}, {', '.join([*words, 'or none'])}. {positions}.")

@@ -59,9 +59,7 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
     handler = BY_NAME.get(action)
     if debate.ended and (handler is None or handler.when == "before_end"):
         problem = f"The debate is over ({debate.ended.ending})."
-        raise InvalidRequestError(
-            f"{problem} Call fork_debate to try it otherwise, or call get_verdict for the finding."
-        )
+        raise InvalidRequestError(f"{problem} Fork it to try it otherwise. The verdict has the finding.")
     if handler is None or not handler.is_offered:
         raise InvalidRequestError(f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
     return handler.take(debate, request)

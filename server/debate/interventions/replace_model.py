@@ -24,7 +24,7 @@ class ReplaceModel(Action[ModelReplaced]):
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
         check_known(request.to, list_seats_to_ask(debate), "Seats")
         model = request.model.strip()
-        require(model, "Pass `model`: the name of the model that is to take the seat.")
+        require(model, "Name in `model` the one that is to take the seat.")
         check_prices_known(debate.limits, [model], filter(None, (*debate.prices, request.price)))
         misfit = describe_misfit(model, request.window, estimate_prompt(debate), debate.setup.max_turn_tokens)
         problem = f"The debate is too long for it: {misfit}. Choose a model with a larger window."

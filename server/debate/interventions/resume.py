@@ -15,8 +15,8 @@ class Resume(Action[Resumed]):
     goes_on = True
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
-        require(debate.paused, "The debate is not paused. Call step_round to go on.")
-        later = "with the next step_round, or at once where answers are on their way"
+        require(debate.paused, "The debate is not paused. Run its next round to go on.")
+        later = "with its next round, or at once where answers are on their way"
         moment = "at once" if debate.is_unattended and not request.is_stepped else later
         return [Resumed()], f"It goes on {moment}; seats that failed in this round are asked again."
 

@@ -20,7 +20,7 @@ class Retract(Action[TurnRetracted]):
         rounds = ", ".join(str(number) for number in sorted({turn.round for turn in turns}))
         hint = f"; it spoke in round {rounds}." if turns else "."
         problem = f"There is no turn of {request.to[:60]!r} in round {request.round} to retract."
-        require(active_slots, f"{problem} Pass `to` and `round`{hint}")
+        require(active_slots, f"{problem} Say in `to` and `round` which{hint}")
         is_judged = debate.phase and not debate.phase.is_talk and debate.verdict
         require(not is_judged, "The verdict was made with that turn. Fork the debate to judge without it.")
         event = TurnRetracted(seat=request.to, turn_round=request.round, slot_index=active_slots[-1])

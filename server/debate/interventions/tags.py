@@ -68,5 +68,5 @@ def parse_tags(debate: Debate, text: str) -> tuple[str, ...]:
     lines = [clean_line(line) for line in text.splitlines()]
     names_by_line = [[line] if line in debate.tags else map(clean_line, line.split(",")) for line in lines]
     tags = tuple(dict.fromkeys(name for names in names_by_line for name in names if name))
-    require(tags, "Pass in `text` the tags, with commas between them.")
+    require(tags, "Name the tags in `text`, with commas between them.")
     return tags

@@ -24,7 +24,7 @@ class Weights(Action[WeightsChanged]):
         voters = list_uncounted_voters(debate)
         if set(voters) & set(debate.names):
             check_framed(debate)
-        require(request.weights, f"Pass `weights`: a fraction for each voter. Voters: {', '.join(voters)}.")
+        require(request.weights, f"Say in `weights` a fraction for each voter. Voters: {', '.join(voters)}.")
         for name in request.weights:
             check_known(name, voters, "Voters")
         weights = build_weights({name: str(value) for name, value in request.weights.items()}, "weights")

@@ -30,7 +30,9 @@ from storage.streams import Archive, Tombstone
 
 class DebateNotFoundError(DebateError):
     def __init__(self, debate_id: str) -> None:
-        super().__init__(f"There is no debate {debate_id[:60]!r}. Call find_debates for the ids there are.")
+        super().__init__(
+            f"There is no debate {debate_id[:60]!r}. find_debates, or `counterpoint list`, names those there are."
+        )
 
 
 class DebateDeletedError(DebateNotFoundError):
@@ -63,7 +65,7 @@ class ForeignRecordError(DebateError):
     def __init__(self, debate_id: str) -> None:
         super().__init__(
             f"Debate {debate_id} has entries that this installation did not record, so that it is not run unasked. "
-            "Read them, then call step_round to go on."
+            "Read them, then run its next round to go on."
         )
 
 

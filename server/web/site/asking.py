@@ -23,9 +23,26 @@ from server.models.model_servers import find_servers
 from server.models.providers import keys
 from server.models.registry import KEY_VARIABLES, PROVIDERS, NoModelError, choose_default_models
 from server.research.documents import read_document
-from server.web.site.refusals import describe_misfit
 
 READ_SECONDS = 30.0
+
+FIELDS = {
+    "question": "The question",
+    "documents": "The list of documents",
+    "documents.*.text": "A document",
+    "documents.*.title": "The name of a document",
+    "debaters.*.name": "The name of a side",
+    "debaters.*.stance": "What a side defends",
+    "models": "The list of models",
+    "options.my_answer": "Your own answer",
+    "options.tags": "The list of tags",
+    "options.tags.*": "A tag",
+    "options.limits.max_cost_usd": "The limit in dollars",
+    "options.limits.max_calls": "The limit in calls",
+    "text": "The text",
+    "key": "The key",
+}
+"""Fields of requests as the form names them."""
 
 Answer = dict[str, Any]
 M = TypeVar("M", bound=BaseModel)
@@ -46,6 +63,19 @@ def parse(kind: type[M], body: bytes) -> M:
         return kind.model_validate_json(body)
     except ValidationError as error:
         raise InvalidRequestError(describe_misfit(error)) from None
+
+
+def describe_misfit(error: ValidationError) -> str:
+    """What does not fit in a request. The text does not repeat what was sent."""
+    details = error.errors(include_url=False, include_input=False)[0]
+    path = ".".join("*" if isinstance(part, int) else part for part in details["loc"])
+    name, kind = FIELDS.get(path, path or "The request"), details["type"]
+    if kind in ("too_long", "string_too_long"):
+        what = "entries" if path in ("documents", "models", "options.tags") else "characters"
+        return f"{name} may have {details['ctx']['max_length']:,} {what} at most. Make it shorter."
+    if kind == "greater_than_equal":
+        return f"{name} has to be a number above 0."
+    return f"This cannot be read: {name}: {details['msg']}."
 
 
 async def list_choices(manager: DebateManager, *, owns_machine: bool) -> Answer:
@@ -82,9 +112,7 @@ async def read_file(name: str, content: bytes, seconds: float = READ_SECONDS) ->
     with move_on_after(seconds):
         document = await to_process.run_sync(read_document, name, content, cancellable=True)
         return {"text": document.text}
-    raise InvalidRequestError(
-        f"{name} takes too long to read. Save the part that matters as text, and pass that."
-    )
+    raise InvalidRequestError(f"{name} takes too long to read. Save the part that matters as text first.")
 
 
 async def estimate_debate(manager: DebateManager, request: DebateRequest) -> Answer:

@@ -36,6 +36,7 @@ from server.debate.facts.text import clean_line
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.debates import DebateManager
 from server.engine.queries import find_known_values
+from server.models.registry import NoModelError
 from server.redaction import redact_error
 from server.web.page import Place, build_page, build_policy, read_scripts, read_style
 from server.web.site.asking import (
@@ -51,7 +52,6 @@ from server.web.site.feed import ChangeFeed, EventStream
 from server.web.site.listing import NARROWING, build_list
 from server.web.site.presses import Press, perform
 from server.web.site.records import Records
-from server.web.site.refusals import describe_error
 from server.web.sources import load_debate_data, load_list_data
 
 SCRIPT = (Path(__file__).parent / "site.js").read_text(encoding="utf-8")
@@ -65,6 +65,10 @@ BODY_TIMEOUT = 10.0  # seconds until a press has arrived
 MAX_STREAMS = 100
 MAX_NAME = 200  # characters of a file's name
 
+NO_MODEL = (
+    "No model is set up. Choose one, or store the key of its provider: under Keys of providers, or with "
+    "`counterpoint keys set` where the server runs."
+)
 SMALLER = "Leave something out, or keep only the part that matters."
 
 logger = logging.getLogger(__name__)
@@ -98,8 +102,8 @@ def build_site(find_visitor: FindVisitor) -> Starlette:
                 return await answer(request, visitor)
             except DebateError as error:
                 visitor.manager.presence.acknowledge(error)
-                told = describe_error(error, owns_machine=visitor.owns_machine)
-                status, text = choose_status(error), redact_error(told)
+                text = NO_MODEL if isinstance(error, NoModelError) else redact_error(str(error))
+                status = choose_status(error)
             except HTTPException as error:
                 status, text = error.status_code, error.detail
             except ClientDisconnect:
@@ -227,7 +231,7 @@ async def handle_question(request: Request, visitor: Visitor) -> Response:
 async def send_text(request: Request, visitor: Visitor) -> Response:
     """{"text": the text of the file that the body is}. Query: `name`, its name."""
     name = clean_line(request.query_params.get("name", ""))[:MAX_NAME] or "The file"
-    require(visitor.owns_machine, f"This server reads plain text only. Save {name} as text, and pass that.")
+    require(visitor.owns_machine, f"This server reads plain text only. Save {name} as text first.")
     content = await read_body(request, MAX_FILE, media_type="application/octet-stream")
     return JSONResponse(await read_file(name, content))
 

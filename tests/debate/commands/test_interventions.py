@@ -58,7 +58,7 @@ class TestPausing:
         assert made.effect.endswith("seats that failed in this round are asked again.")
 
     def test_what_runs_is_not_resumed(self) -> None:
-        assert refused(simulate(), "resume") == "The debate is not paused. Call step_round to go on."
+        assert refused(simulate(), "resume") == "The debate is not paused. Run its next round to go on."
 
 
 class TestNotes:
@@ -78,7 +78,7 @@ class TestNotes:
 
     @pytest.mark.parametrize("text", ["", " \n"])
     def test_there_must_be_something_to_read(self, text: str) -> None:
-        assert refused(simulate(), "inject", text=text) == "There is nothing to inject. Pass it in `text`."
+        assert refused(simulate(), "inject", text=text) == "There is nothing to inject. Say it in `text`."
 
     def test_a_note_is_no_book(self) -> None:
         assert refused(simulate(), "inject", text="x" * (MAX_NOTE_LENGTH + 1)) == (
@@ -93,7 +93,7 @@ class TestNotes:
         )
 
     def test_a_note_that_nobody_would_read_is_refused(self) -> None:
-        said = "The talk is over, and notes are for those who talk. Call get_verdict."
+        said = "The talk is over, and notes are for those who talk. The verdict has the finding."
         concluded = (
             simulate().play_through_round(1).add_events(CONCLUDE).play(lambda debate: debate.round == 2)
         )
@@ -114,11 +114,11 @@ class TestConcluding:
         assert status_reason(at.debate) == "request: concluded on request"
 
     def test_where_nothing_was_said_there_is_nothing_to_judge(self) -> None:
-        said = "Nobody has spoken yet: there is nothing to judge. Call step_round first."
+        said = "Nobody has spoken yet: there is nothing to judge. Run its next round first."
         assert refused(simulate(), "conclude") == refused(simulate().play_to_round(1), "conclude") == said
 
     def test_what_is_with_the_judges_is_not_concluded(self) -> None:
-        said = "The talk is over already. Call get_verdict."
+        said = "The talk is over already. The verdict has the finding."
         assert refused(simulate().play_through_round(1).add_events(CONCLUDE), "conclude") == said
         assert refused(simulate().play_to_round(3), "conclude") == said
 
@@ -128,7 +128,7 @@ class TestConcluding:
 )
 def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
     assert refused(simulate().play(), action, text="x") == (
-        "The debate is over (concluded). Call fork_debate to try it otherwise, or call get_verdict for the finding."
+        "The debate is over (concluded). Fork it to try it otherwise. The verdict has the finding."
     )
 
 
@@ -151,7 +151,7 @@ def test_a_talk_that_is_over_for_another_reason_is_over_during_a_vote_too() -> N
     asking = simulate(opened).play_to_round(2)
     assert asked(asking, "inject", text="x").effect.startswith("Everybody reads it")
     at = simulate(opened, terminate_when=lambda _: True).play_to_round(2)
-    assert refused(at, "conclude") == "The talk is over already. Call get_verdict."
+    assert refused(at, "conclude") == "The talk is over already. The verdict has the finding."
     assert refused(at, "inject", text="x").startswith("The talk is over, and notes are for those who talk.")
 
 
@@ -188,7 +188,7 @@ def test_what_is_resumed_goes_on_at_once_where_it_was_promised_to_be_decided() -
     at = concluded_in_the_first_round(simulate()).add_events(pause)
     assert at.intervene("resume") == f"It goes on at once; {told}"
     assert simulate().play_to_round(1).add_events(pause).intervene("resume") == (
-        f"It goes on with the next step_round, or at once where answers are on their way; {told}"
+        f"It goes on with its next round, or at once where answers are on their way; {told}"
     )
 
 
@@ -328,7 +328,7 @@ class TestTags:
     @pytest.mark.parametrize(
         ("action", "text", "problem"),
         [
-            ("tag", " , ", "Pass in `text` the tags"),
+            ("tag", " , ", "Name the tags in `text`"),
             ("tag", "x" * 61, "A tag has"),
             ("tag", ",".join(map(str, range(21))), "20 tags at most, and these would make 21"),
             ("untag", "billing", "It has no tag 'billing'. It has no tags."),

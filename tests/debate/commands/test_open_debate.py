@@ -169,7 +169,7 @@ class TestModels:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no question": ({"question": " \n"}, "There is no question. Pass `question`"),
+    "no question": ({"question": " \n"}, "There is no question. Write what"),
     "a book for a question": (
         {"question": "x" * (MAX_QUESTION_LENGTH + 1)},
         "10,001 characters; 10,000 are allowed.",

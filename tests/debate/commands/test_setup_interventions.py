@@ -126,7 +126,7 @@ class TestWeightsAndThreshold:
     @pytest.mark.parametrize(
         ("weights", "why"),
         [
-            ({}, "Pass `weights`"),
+            ({}, "Say in `weights`"),
             ({"Nobody": "1"}, "Nobody here is called 'Nobody'. Voters: judge 1."),
             ({"judge 1": "0"}, "no fraction above 0"),
             ({"judge 1": "-1"}, "no fraction above 0"),
@@ -181,7 +181,7 @@ class TestAnotherModel:
         assert "Seats: Proponent, Opponent, judge 1" in refused(
             simulate(), "replace_model", to="x", model="m"
         )
-        assert "Pass `model`" in refused(simulate(), "replace_model", to="Opponent", model=" ")
+        assert "Name in `model`" in refused(simulate(), "replace_model", to="Opponent", model=" ")
 
 
 @pytest.mark.requirement("D3")

@@ -137,7 +137,7 @@ class TestRefused:
         assert refused(at, "Bob") == "No turn of 'Bob' is awaited. Awaited: Ada."
         assert refused(at, "x" * 99) == f"No turn of {'x' * 60!r} is awaited. Awaited: Ada."
         assert refused(simulate().play_to_round(1), "Proponent") == (
-            "No turn of the caller's is awaited now. Call step_round to go on."
+            "No turn of the caller's is awaited now. Run the next round to go on."
         )
         assert refused(simulate(build_setup(debaters=TWO)), "Ada").startswith(
             "No turn of the caller's is awaited now."
@@ -151,7 +151,7 @@ class TestRefused:
     @pytest.mark.parametrize("reason", ["lunch", "lunch."])
     def test_nobody_speaks_in_a_pause(self, reason: str) -> None:
         at = sitting_in().add_events(Paused(reason=reason))
-        assert refused(at, "Ada") == "The debate is paused: lunch. Resume it with intervene first."
+        assert refused(at, "Ada") == "The debate is paused: lunch. Resume it first."
 
     @pytest.mark.parametrize("text", ["", " \n", "\x00"])
     def test_there_must_be_something_said(self, text: str) -> None:

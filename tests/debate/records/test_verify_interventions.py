@@ -65,7 +65,7 @@ def steer(action: str, **request: Any) -> Bodies:
             {"seat": "Mallory"},
             "nobody here is called Mallory",
         ),
-        ("replace_model", {"to": "judge 1", "model": "y"}, {"model": ""}, "Pass `model`"),
+        ("replace_model", {"to": "judge 1", "model": "y"}, {"model": ""}, "Name in `model`"),
         (
             "replace_model",
             {"to": "judge 1", "model": "y"},

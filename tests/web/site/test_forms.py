@@ -62,7 +62,7 @@ async def test_texts_pdfs_and_web_pages_that_are_dropped_are_read_and_others_are
             "word.docx is neither plain text (UTF-8) nor a PDF. Save it as one of these"
         )
         await expect(told).to_contain_text("scan.pdf cannot be read as PDF")
-        await expect(told).to_contain_text("save its text as a file, and choose that.")
+        await expect(told).to_contain_text("Save its text in a file.")
         await expect(told).to_contain_text("blank.txt is empty.")
         await press(page, "Remove page.html")
         await see(page, "Estimate:")
@@ -89,10 +89,7 @@ async def test_a_key_is_stored_in_the_page_and_a_bad_one_is_told_what_to_do(data
         page = await window.open()
         await open_form(page)
         await page.get_by_label("Other models").fill("mistral/mistral-large-latest")
-        await see(
-            page,
-            "Store the key of its provider under Ask a question, Keys of providers, or choose another model.",
-        )
+        await see(page, "store it (`counterpoint keys set mistral`, or the page of `counterpoint view`)")
         await page.get_by_text("Keys of providers", exact=True).click()
         await page.get_by_label("Provider").select_option("mistral")
         try:

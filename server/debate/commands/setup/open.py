@@ -254,8 +254,8 @@ def add_visibility(setup: Opened, request: requests.VisibilityInput) -> Opened:
 
 
 def check_setup(setup: Opened, options: OptionsInput) -> None:
-    require(setup.question, "There is no question. Pass `question`: what to answer, in a sentence.")
-    advice = "Put long material into `documents` and ask the question in a sentence."
+    require(setup.question, "There is no question. Write what is to be answered, in a sentence.")
+    advice = "Put long material into a document, and ask the question in a sentence."
     require_length("The question has", len(setup.question), MAX_QUESTION_LENGTH, advice)
     debaters, judges = len(setup.debaters), len(setup.judges.models)
     problem = f"{setup.format} has no judges with these phases: leave options.judges out."

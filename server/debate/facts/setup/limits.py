@@ -88,6 +88,6 @@ def check_prices_known(limits: Limits, models: Iterable[str], prices: Iterable[P
     unknown = [model for model in dict.fromkeys(models) if model not in priced_models]
     require(
         not (limits.max_cost_usd and unknown),
-        f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "
-        "free. Give it in the setting `prices`, choose another model, or limit calls and tokens instead.",
+        f"The limit in dollars cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "
+        "free. Choose another model, give its price in the setting `prices`, or limit the calls instead.",
     )
