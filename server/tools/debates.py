@@ -32,7 +32,7 @@ from server.tools import pages, results, texts
 from server.tools.arguments.reference import OPTIONS, render_options
 from server.tools.arguments.refusals import ARGUMENT_HINTS
 from server.tools.asking import model_choice, positions
-from server.tools.asking.elicitation import AskFirst, can_ask, read_state
+from server.tools.asking.elicitation import can_ask, read_state
 from server.tools.asking.sampling import get_queue, offers_sampling
 from server.tools.asking.spending import CallingGuest
 from server.tools.asking.waiting import Waiting, build_client, wait
@@ -86,17 +86,11 @@ def watch(call: ToolCall, debate_id: str) -> Waiting:
 
 
 async def build_step(
-    call: ToolCall,
-    outcome: DebateSnapshot | InputRequiredResult,
-    round_number: int = 0,
-    *,
-    joined: bool = False,
-) -> CallToolResult | InputRequiredResult:
-    """The state of a debate as a result. A question to the client is a result already."""
-    if isinstance(outcome, InputRequiredResult):
-        return outcome
+    call: ToolCall, snapshot: DebateSnapshot, round_number: int = 0, *, joined: bool = False
+) -> CallToolResult:
+    """The state of a debate as a result."""
     result = await results.build_step_result(
-        call.manager, outcome, call.params.name, round_number=round_number, joined=joined
+        call.manager, snapshot, call.params.name, round_number=round_number, joined=joined
     )
     return results.build_tool_result(result, texts.format_step_result)
 
@@ -104,7 +98,7 @@ async def build_step(
 async def follow(
     call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, joined: bool, is_polled: bool
 ) -> ToolOutput:
-    """The state of a running debate at the deadline, or a question to the client; for a client that polls, the run."""
+    """The state of a running debate at the deadline; for a client that polls, the run."""
     waiting = watch(call, snapshot.id)
     if is_polled and call.is_polled and not uses_client(snapshot.debate):
         return await build_run(call, await waiting(0), 0, joined=joined)
@@ -137,27 +131,21 @@ class StartDebate(ToolArguments, requests.DebateRequest):
 
     async def execute(self, call: ToolCall) -> ToolOutput:
         deadline, joined = anyio.current_time() + self.wait_seconds, False
-        outcome = await positions.resume(call, self, deadline)
+        snapshot = await positions.resume(call, self, deadline)
         try:
-            outcome = outcome or await self._start(call, deadline)
+            snapshot = snapshot or await self._start(call, deadline)
         except TwinError as twin:
-            outcome, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
-        except AskFirst as request:
-            return request.question
-        if isinstance(outcome, InputRequiredResult):
-            return outcome
-        if not self.run or outcome.debate.find_interventions(PositionsDeclined):
-            return await build_step(call, outcome, joined=joined)
-        return await follow(call, outcome, deadline, joined=joined, is_polled=self.wait_seconds > 0)
+            snapshot, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
+        if not self.run or snapshot.debate.find_interventions(PositionsDeclined):
+            return await build_step(call, snapshot, joined=joined)
+        return await follow(call, snapshot, deadline, joined=joined, is_polled=self.wait_seconds > 0)
 
-    async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot | InputRequiredResult:
+    async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot:
         joins = not self.again
         try:
             return await positions.start(call, model_choice.apply_answer(call, self), deadline, joins=joins)
         except NoModelError as error:
             answered = await model_choice.ask_for_models(call, self, error, deadline)
-        if isinstance(answered, InputRequiredResult):
-            return answered
         return await positions.start(call, answered, deadline, joins=joins)
 
 
@@ -181,8 +169,6 @@ class ForkDebate(ToolArguments):
             snapshot = await self._find_own_fork(call) or await self._fork(call, deadline)
         except TwinError as twin:
             snapshot, joined = await call.manager.join(twin.debate_id, run=self.changes.run), True
-        except AskFirst as request:
-            return request.question
         if not self.changes.run:
             return await build_step(call, snapshot, joined=joined)
         return await follow(call, snapshot, deadline, joined=joined, is_polled=self.wait_seconds > 0)
@@ -244,10 +230,8 @@ class SubmitTurn(ToolArguments):
         else:
             turn = (self.debate_id, self.speaker, self.text)
             snapshot, effect = await call.manager.submit(*turn, actor=call.actor)
-        outcome = await wait(call, snapshot, deadline, watch(call, snapshot.id))
-        if isinstance(outcome, InputRequiredResult):
-            return outcome
-        step = await results.build_step_result(call.manager, outcome, call.params.name)
+        snapshot = await wait(call, snapshot, deadline, watch(call, snapshot.id))
+        step = await results.build_step_result(call.manager, snapshot, call.params.name)
         return results.build_tool_result(
             results.TurnResult(**dict(step), effect=effect), texts.format_step_result
         )
@@ -300,10 +284,8 @@ class GetVerdict(ToolArguments):
 
     async def execute(self, call: ToolCall) -> ToolOutput:
         snapshot, deadline = await call.manager.load(self.debate_id), anyio.current_time() + self.wait_seconds
-        outcome = await wait(call, snapshot, deadline, watch(call, self.debate_id))
-        if isinstance(outcome, InputRequiredResult):
-            return outcome
-        result = await results.build_verdict_result(call.manager, outcome)
+        snapshot = await wait(call, snapshot, deadline, watch(call, self.debate_id))
+        result = await results.build_verdict_result(call.manager, snapshot)
         return results.build_tool_result(result, texts.format_verdict_result)
 
 
@@ -378,7 +360,7 @@ WITH_OPTIONS = (StartDebate, ForkDebate, Intervene, ReadDebate)
 
 async def call_tool(
     manager: DebateManager, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
-) -> ToolOutput:
+) -> ToolOutput | InputRequiredResult:
     """The output of a call, without secrets; an error for a tool that does not exist."""
     tool, listed_tool = TOOLS.get(params.name), load_listed_tools().get(params.name)
     if tool is None or listed_tool is None:

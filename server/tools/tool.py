@@ -65,8 +65,16 @@ def list_person_calls(debate: Debate) -> dict[str, Call]:
     return calls
 
 
-ToolOutput = types.CallToolResult | types.InputRequiredResult | BegunRun
-"""A result, a question to a person, after which the client repeats the call with the answer, or a run."""
+ToolOutput = types.CallToolResult | BegunRun
+
+
+class AskFirst(Exception):  # noqa: N818  (no error: it carries a question)
+    """Ends a call with a question to the client as its result. The client repeats the call with the answer."""
+
+    def __init__(self, question: types.InputRequiredResult) -> None:
+        super().__init__()
+        self.question = question
+
 
 logger = logging.getLogger(__name__)
 
@@ -124,8 +132,8 @@ class Tool:
     result: type[BaseModel]
     annotations: types.ToolAnnotations
 
-    async def run(self, call: ToolCall, listed_tool: types.Tool) -> ToolOutput:
-        """The result, or an error that tells the model in plain text what to do."""
+    async def run(self, call: ToolCall, listed_tool: types.Tool) -> ToolOutput | types.InputRequiredResult:
+        """The result, a question to the client, or an error that tells the model in plain text what to do."""
         if has_more_values(call.params.arguments, MAX_VALUES):
             return build_error(f"The arguments have more than {MAX_VALUES:,} values.")
         reading = Reading(self.arguments, listed_tool.input_schema["properties"])
@@ -140,6 +148,8 @@ class Tool:
                 full_id = await find_debate_id(call.manager, typed)
                 arguments = arguments.model_copy(update={"debate_id": full_id})
             return say_taken(await arguments.execute(call), reading.describe())
+        except AskFirst as request:
+            return request.question
         except DebateError as error:
             call.manager.presence.acknowledge(error)
             return build_error("\n".join(filter(None, [str(error), reading.describe()])))
@@ -150,9 +160,7 @@ class Tool:
 
 def say_taken(output: ToolOutput, taken: str) -> ToolOutput:
     """The output, which says what was taken for what."""
-    if isinstance(output, BegunRun):
-        return replace(output, taken=taken)
-    return output if isinstance(output, types.InputRequiredResult) else add_taken(output, taken)
+    return replace(output, taken=taken) if isinstance(output, BegunRun) else add_taken(output, taken)
 
 
 def add_taken(result: types.CallToolResult, taken: str) -> types.CallToolResult:

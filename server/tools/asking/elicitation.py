@@ -19,7 +19,7 @@ from mcp.types import (
 )
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from server.tools.tool import ToolCall
+from server.tools.tool import AskFirst, ToolCall
 
 INPUT_REQUIRED_VERSION = "2026-07-28"
 """The first version of the protocol in which a result asks the client."""
@@ -39,14 +39,6 @@ class State(BaseModel):
     legs: int = 0  # how often this call has asked the client
     batch: int = 0  # of requests to the client's model
     seat: str = ""  # the seat whose turn a person is asked to write
-
-
-class AskFirst(Exception):  # noqa: N818  (no error: it carries a question)
-    """Ends a call with a question to the client as its result."""
-
-    def __init__(self, question: InputRequiredResult) -> None:
-        super().__init__()
-        self.question = question
 
 
 def read_state(call: ToolCall) -> State | None:
@@ -79,19 +71,23 @@ def is_asked_by_result(call: ToolCall) -> bool:
     return call.context.protocol_version >= INPUT_REQUIRED_VERSION
 
 
-def build_question(state: State, form: ElicitRequestFormParams) -> InputRequiredResult:
-    """A result that asks a person. The repeated call brings the answer under the key `state.asks`."""
-    return build_questions(state, {state.asks: ElicitRequest(params=form)})
-
-
-def build_questions(state: State, requests: dict[str, InputRequest]) -> InputRequiredResult:
-    return InputRequiredResult(
-        input_requests=requests, request_state=state.model_dump_json(exclude_defaults=True)
+def build_question(state: State, requests: dict[str, InputRequest]) -> AskFirst:
+    return AskFirst(
+        InputRequiredResult(
+            input_requests=requests, request_state=state.model_dump_json(exclude_defaults=True)
+        )
     )
 
 
-async def ask(call: ToolCall, form: ElicitRequestFormParams, seconds: float) -> ElicitResult | None:
-    """The person's answer; None if none comes in time. Only for clients of before the 2026 era."""
+async def ask(
+    call: ToolCall, form: ElicitRequestFormParams, state: State, seconds: float
+) -> ElicitResult | None:
+    """The person's answer; None if none comes in time.
+
+    Raises AskFirst in the 2026 era: the repeated call brings the answer under the key `state.asks`.
+    """
+    if is_asked_by_result(call):
+        raise build_question(state, {state.asks: ElicitRequest(params=form)})
     patience = anyio.move_on_after(min(seconds, MAX_ANSWER_SECONDS))
     with call.manager.await_person(), patience, suppress(MCPError, ValidationError):
         return await call.context.session.elicit_form(

@@ -3,20 +3,12 @@
 from typing import Any, TypeVar
 
 import anyio
-from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.setup.seats import CALLER
 from server.models.registry import MAX_NAME_LENGTH, NoModelError
-from server.tools.asking.elicitation import (
-    State,
-    ask,
-    build_question,
-    can_ask,
-    is_asked_by_result,
-    read_answer,
-    read_state,
-)
+from server.tools.asking.elicitation import State, ask, can_ask, read_answer, read_state
 from server.tools.tool import ToolCall
 
 KEY = "models"
@@ -55,17 +47,12 @@ def apply_answer(call: ToolCall, request: R) -> R:
     return add_models(request, answer) or request
 
 
-async def ask_for_models(
-    call: ToolCall, request: R, error: NoModelError, deadline: float
-) -> R | InputRequiredResult:
-    """The request with the models that the person names. Raises `error` if nobody names any."""
+async def ask_for_models(call: ToolCall, request: R, error: NoModelError, deadline: float) -> R:
+    """The request with the models that the person names. Raises `error` if nobody names any, AskFirst."""
     seconds, state = deadline - anyio.current_time(), read_state(call)
     if (state and state.asks == KEY) or not can_ask(call) or seconds <= 0:
         raise error
-    form = build_form(error)
-    if is_asked_by_result(call):
-        return build_question(State(asks="models"), form)
-    answered = add_models(request, await ask(call, form, seconds))
+    answered = add_models(request, await ask(call, build_form(error), State(asks="models"), seconds))
     if answered is None:
         raise error
     return answered

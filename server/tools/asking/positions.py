@@ -5,12 +5,11 @@ declines, the debate stays `ready` and costs nothing more.
 """
 
 from contextlib import suppress
-from functools import partial
 from math import inf
 from typing import Any
 
 import anyio
-from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
@@ -19,20 +18,11 @@ from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH, Revi
 from server.debate.state.debate import Debate
 from server.debate.views.state import framing_line
 from server.engine.database.snapshots import DebateSnapshot
-from server.tools.asking.elicitation import (
-    MAX_ANSWER_SECONDS,
-    State,
-    ask,
-    build_question,
-    can_ask,
-    is_asked_by_result,
-    read_answer,
-    read_state,
-)
+from server.tools.asking.elicitation import MAX_ANSWER_SECONDS, State, ask, can_ask, read_answer, read_state
 from server.tools.asking.sampling import MAX_ASKS
 from server.tools.asking.spending import CallingGuest
 from server.tools.asking.waiting import build_client, wait
-from server.tools.tool import ToolCall
+from server.tools.tool import AskFirst, ToolCall
 
 KEY = "positions"
 
@@ -62,13 +52,10 @@ def build_form(debate: Debate) -> ElicitRequestFormParams:
     )
 
 
-async def start(
-    call: ToolCall, request: DebateRequest, deadline: float, *, joins: bool
-) -> DebateSnapshot | InputRequiredResult:
+async def start(call: ToolCall, request: DebateRequest, deadline: float, *, joins: bool) -> DebateSnapshot:
     """Open a debate. If a model names its positions, wait for them, and have the person confirm them.
 
-    Raises TwinError if `joins` and the caller has begun the same debate already, AskFirst if the client has to answer
-    before there is a debate.
+    Raises TwinError if `joins` and the caller has begun the same debate already, AskFirst.
     """
     asks = can_ask(call) and deadline > anyio.current_time()
     state, client = read_state(call), build_client(call)
@@ -78,36 +65,40 @@ async def start(
     return await settle(call, snapshot, deadline, asks=asks)
 
 
-async def settle(
-    call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, asks: bool
-) -> DebateSnapshot | InputRequiredResult:
-    """Wait for the positions of a debate that was just opened, and have the person confirm them."""
-    run = snapshot.debate.setup.run
-    if not (snapshot.debate.setup.needs_framing or asks) or (run and not asks):
+async def settle(call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, asks: bool) -> DebateSnapshot:
+    """Wait for the positions of a debate that was just opened, and have the person confirm them. Raises AskFirst."""
+    setup = snapshot.debate.setup
+    if not (setup.needs_framing or asks) or (setup.run and not asks):
         return snapshot
-    outcome: DebateSnapshot | InputRequiredResult = snapshot
+    delay = MAX_ASKS * call.manager.client_terms.seconds
+
+    async def wait_for_positions(seconds: float) -> DebateSnapshot:
+        return await call.manager.wait_for_positions(snapshot, wait=seconds, on_change=call.report)
+
     try:
-        if snapshot.debate.setup.needs_framing:
-            outcome = await wait(call, snapshot, deadline, partial(wait_for_positions, call, snapshot))
-            if isinstance(outcome, InputRequiredResult) and asks:
-                delay = MAX_ASKS * call.manager.client_terms.seconds
-                call.manager.start_task(run_later, call, snapshot.id, delay)
+        settled = (
+            await wait(call, snapshot, deadline, wait_for_positions) if setup.needs_framing else snapshot
+        )
         seconds = deadline - anyio.current_time()
-        may_ask = asks and can_ask(call) and seconds > 0  # also after a form about the cost
-        if not isinstance(outcome, InputRequiredResult) and may_ask and outcome.debate.framed:
-            outcome = await confirm(call, outcome, seconds)
-    except BaseException:
-        if run:  # the caller is gone, but the debate goes on
-            call.manager.run_to_end(snapshot)
+        if (
+            asks and can_ask(call) and seconds > 0 and settled.debate.framed
+        ):  # perhaps after a form about the cost
+            delay = min(seconds, MAX_ANSWER_SECONDS)
+            call.manager.asked[snapshot.id, KEY] = anyio.current_time()
+            state = State(asks="positions", debate_id=snapshot.id)
+            settled = await apply_answer(
+                call, settled, await ask(call, build_form(settled.debate), state, delay)
+            )
+    except AskFirst:
+        call.manager.start_task(run_later, call, snapshot.id, delay)
         raise
-    finally:
-        if not isinstance(outcome, InputRequiredResult):
-            call.manager.release(snapshot.id)
-    return outcome
-
-
-async def wait_for_positions(call: ToolCall, snapshot: DebateSnapshot, seconds: float) -> DebateSnapshot:
-    return await call.manager.wait_for_positions(snapshot, wait=seconds, on_change=call.report)
+    except BaseException:
+        if setup.run:  # the caller is gone, but the debate goes on
+            call.manager.run_to_end(snapshot)
+        call.manager.release(snapshot.id)
+        raise
+    call.manager.release(snapshot.id)
+    return settled
 
 
 async def join(call: ToolCall, debate_id: str, deadline: float, *, run: bool) -> DebateSnapshot:
@@ -115,18 +106,6 @@ async def join(call: ToolCall, debate_id: str, deadline: float, *, run: bool) ->
     snapshot = await call.manager.join(debate_id, run=run)
     wait = max(deadline - anyio.current_time(), 0)
     return await call.manager.wait_for_positions(snapshot, wait=0 if run else wait, on_change=call.report)
-
-
-async def confirm(
-    call: ToolCall, snapshot: DebateSnapshot, seconds: float
-) -> DebateSnapshot | InputRequiredResult:
-    """Ask the person once to confirm the positions, and apply their changes."""
-    seconds, form = min(seconds, MAX_ANSWER_SECONDS), build_form(snapshot.debate)
-    call.manager.asked[snapshot.id, KEY] = anyio.current_time()
-    if is_asked_by_result(call):
-        call.manager.start_task(run_later, call, snapshot.id, seconds)
-        return build_question(State(asks="positions", debate_id=snapshot.id), form)
-    return await apply_answer(call, snapshot, await ask(call, form, seconds))
 
 
 async def run_later(call: ToolCall, debate_id: str, seconds: float) -> None:
@@ -139,9 +118,7 @@ async def run_later(call: ToolCall, debate_id: str, seconds: float) -> None:
             call.manager.run_to_end(snapshot)
 
 
-async def resume(
-    call: ToolCall, request: DebateRequest, deadline: float
-) -> DebateSnapshot | InputRequiredResult | None:
+async def resume(call: ToolCall, request: DebateRequest, deadline: float) -> DebateSnapshot | None:
     """The debate that this call opened before it asked the client; None in a first call."""
     state = read_state(call)
     if state is None or not state.debate_id:

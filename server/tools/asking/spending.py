@@ -14,16 +14,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.state.debate import Debate
 from server.debate.views.progress import estimate_line
 from server.models.client import Guest
-from server.tools.asking.elicitation import (
-    AskFirst,
-    State,
-    ask,
-    build_question,
-    can_ask,
-    is_asked_by_result,
-    read_answer,
-    read_state,
-)
+from server.tools.asking.elicitation import State, ask, can_ask, read_answer, read_state
 from server.tools.tool import ToolCall
 
 FIELD = "start"
@@ -48,10 +39,8 @@ class CallingGuest(Guest):
         if (state := read_state(call)) and state.asks == "spending":
             check_answer(debate, read_answer(call, "spending"))
         elif can_ask(call) and seconds > 0:
-            form = build_form(debate, limit)
-            if is_asked_by_result(call):
-                raise AskFirst(build_question(State(asks="spending", models=[*self.models]), form))
-            check_answer(debate, await ask(call, form, seconds))
+            state = State(asks="spending", models=[*self.models])
+            check_answer(debate, await ask(call, build_form(debate, limit), state, seconds))
 
 
 def build_form(debate: Debate, limit: Decimal) -> ElicitRequestFormParams:

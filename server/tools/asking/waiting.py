@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 
 import anyio
-from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from server.debate.commands.submit import MAX_SUBMISSION_LENGTH
 from server.debate.facts.errors import InvalidRequestError
@@ -21,7 +21,6 @@ from server.tools.asking.elicitation import (
     State,
     ask,
     build_question,
-    build_questions,
     can_ask,
     is_asked_by_result,
     read_answer,
@@ -51,8 +50,8 @@ def build_client(call: ToolCall, debate_id: str = "") -> ClientModel | None:
 
 async def wait(
     call: ToolCall, snapshot: DebateSnapshot, deadline: float, waiting: Waiting, round_number: int = 0
-) -> DebateSnapshot | InputRequiredResult:
-    """What `waiting` returns, or a question to the client, which then repeats the call.
+) -> DebateSnapshot:
+    """What `waiting` returns. Raises AskFirst if the client has to answer before.
 
     `round_number`: the round that the call runs, so that the repeated one runs no other.
     """
@@ -63,24 +62,22 @@ async def wait(
     if state and state.asks == "turn" and state.debate_id == snapshot.id:
         await submit_answer(call, snapshot.id, state.seat, read_answer(call, "turn"))
     while True:
-        outcome = await wait_with_model(call, snapshot.id, deadline, waiting, base)
-        if isinstance(outcome, InputRequiredResult):
-            return outcome
+        snapshot = await wait_with_model(call, snapshot.id, deadline, waiting, base)
         seconds = deadline - anyio.current_time()
-        turn = choose_turn(call, outcome) if seconds > 0 and base.legs <= MAX_LEGS and can_ask(call) else None
+        may_ask = seconds > 0 and base.legs <= MAX_LEGS and can_ask(call)
+        turn = choose_turn(call, snapshot) if may_ask else None
         if turn is None:
-            return outcome
-        call.manager.asked[outcome.id, turn.key] = anyio.current_time()
-        form = build_form(outcome, turn)
-        if is_asked_by_result(call):
-            return build_question(base.model_copy(update={"asks": "turn", "seat": turn.seat}), form)
-        await submit_answer(call, outcome.id, turn.seat, await ask(call, form, seconds))
+            return snapshot
+        call.manager.asked[snapshot.id, turn.key] = anyio.current_time()
+        asking = base.model_copy(update={"asks": "turn", "seat": turn.seat})
+        answer = await ask(call, build_form(snapshot, turn), asking, seconds)
+        await submit_answer(call, snapshot.id, turn.seat, answer)
 
 
 async def wait_with_model(
     call: ToolCall, debate_id: str, deadline: float, waiting: Waiting, base: State
-) -> DebateSnapshot | InputRequiredResult:
-    """What `waiting` returns; or, in the 2026 era, requests to the client's own model."""
+) -> DebateSnapshot:
+    """What `waiting` returns. Raises AskFirst in the 2026 era, with requests to the client's own model."""
     client, seconds = build_client(call, debate_id), max(deadline - anyio.current_time(), 0)
     if client is None:
         return await waiting(seconds)
@@ -100,7 +97,7 @@ async def wait_with_model(
         if base.legs > MAX_LEGS:
             return await waiting(0)
         requests = client.hand_out()
-        return build_questions(base.model_copy(update={"batch": client.batches}), dict(requests))
+        raise build_question(base.model_copy(update={"batch": client.batches}), dict(requests))
 
 
 async def race(
