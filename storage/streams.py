@@ -2,11 +2,17 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from storage import LOCAL_OWNER
 from storage.ledger import LedgerRow
+
+
+def format_time(moment: datetime) -> str:
+    """As entries have it: UTC, ISO 8601 with milliseconds; sorts as text."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)

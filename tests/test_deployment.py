@@ -14,8 +14,7 @@ from ruamel.yaml import YAML
 
 from server.http_server.application import HEALTH_PATH
 from server.http_server.gate import MCP_PATH
-from server.http_server.metrics import METRICS_PATH
-from server.http_server.readiness import PROBE_SECONDS, READY_PATH
+from server.http_server.probes import METRICS_PATH, PROBE_SECONDS, READY_PATH
 from server.http_server.serving import (
     ANSWER_SECONDS,
     CLOSE_SECONDS,

@@ -31,16 +31,20 @@ ROOMS = {
     "background_tasks": ("", "anyio"),
     "turns": ("", ""),
     "debate": ("", "jsonschema_rs pydantic pydantic_core typing_extensions"),  # the last for types alone
+    "files": ("", ""),
     "http": ("", ""),
     "redaction": ("", "pydantic"),
     "server": ("", ""),
     "storage": ("", "aiosqlite anyio asyncpg rfc8785"),
-    "models": ("debate http redaction turns", "aiohttp anyio httpx2 keyring litellm platformdirs xllamacpp"),
+    "models": (
+        "debate files http redaction turns",
+        "aiohttp anyio httpx2 keyring litellm platformdirs xllamacpp",
+    ),
     "settings": ("debate redaction storage", "platformdirs pydantic"),
     "caller": ("storage", "mcp"),
     "optional": ("settings", ""),
     "signing": ("debate redaction storage", "cryptography platformdirs"),
-    "access": ("caller debate settings storage", "anyio httpx2 jwt mcp pydantic"),
+    "access": ("caller debate files settings storage", "anyio httpx2 jwt mcp pydantic"),
     "client_configs": ("debate settings", "anyio mcp platformdirs ruamel tomlkit"),
     "research": (
         "background_tasks debate redaction settings",
@@ -56,7 +60,7 @@ ROOMS = {
         "anyio mcp opentelemetry prometheus_client pydantic",
     ),
     "tools": ("caller debate engine models redaction", "anyio mcp pydantic"),
-    "upkeep": ("debate engine storage", "anyio"),
+    "upkeep": ("debate engine files storage", "anyio"),
     "web": (
         "background_tasks debate engine models redaction research storage",
         "anyio pydantic starlette uvicorn",
@@ -80,7 +84,7 @@ ROOMS = {
     ),
     "cli": (
         (
-            "access caller client_configs compose debate engine evaluation hooks http_server mcp models optional "
+            "access caller client_configs compose debate engine evaluation files hooks http_server mcp models optional "
             "redaction research settings signing startup storage upkeep web"
         ),
         "anyio click pydantic rich",

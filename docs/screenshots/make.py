@@ -20,8 +20,7 @@ from server.engine.debates import DebateManager
 from server.engine.queries import build_source
 from server.settings import Settings
 from server.web.page import build_page
-from server.web.record import build_data, build_debate
-from server.web.sources import load_family_data
+from server.web.record import build_data, build_debate, load_family_data
 
 IMAGES = Path(__file__).parents[1] / "images"
 DESK, PHONE = {"width": 1180, "height": 860}, {"width": 390, "height": 844}

@@ -1,9 +1,12 @@
-"""Tokens that `counterpoint token new` makes: random, stored as hashes, each with an owner, scopes and an end."""
+"""Who has a token, or has signed in on the pages with one.
+
+Tokens that `counterpoint token new` makes are random, stored as hashes, each with an owner, scopes and an end. Who
+signs in gets a random id, of use for nothing else, that ends with the token. It is stored as a hash, in the database of
+the debates, so that every server on it knows it.
+"""
 
 import hashlib
-import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,8 +17,10 @@ from mcp.server.auth.provider import AccessToken
 from pydantic import TypeAdapter, ValidationError
 
 from server.caller import Caller
+from server.files import write_atomically
 from server.settings import PREFIX, InvalidSettingsError, read_text_file
-from storage.tokens import StoredToken, Tokens
+from storage.streams import format_time
+from storage.tokens import PageSession, PageSessionStore, StoredToken, Tokens
 
 TOKEN_PREFIX = "cpt_"  # noqa: S105  (what every token begins with, so that it is known for one wherever it turns up)
 TOKEN_BYTES = 32
@@ -38,10 +43,6 @@ def make_token(
 def hash_token(token: str) -> str:
     """Without a salt: a token has 256 random bits, which nobody guesses."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
-
-
-def format_time(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def describe_state(token: StoredToken, now: float) -> str:
@@ -144,12 +145,51 @@ class TokenFile:
         """All of it or nothing, for this user alone."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_rows.dump_json([*tokens], indent=2) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self.path)
+            write_atomically(self.path, _rows.dump_json([*tokens], indent=2) + b"\n", private=True)
         except OSError as error:
             text = f"The file of tokens {self.path} ({PREFIX}TOKENS) cannot be written: {error.strerror}."
             raise InvalidSettingsError(text) from error
+
+
+ID_PREFIX = "cps_"
+MAX_SECONDS = 7 * 24 * 3600.0  # that somebody stays signed in
+
+
+class PageSessions:
+    """`tokens`: with which people sign in. Every method may raise StorageError, InvalidSettingsError."""
+
+    def __init__(
+        self, store: PageSessionStore, tokens: StoredTokens, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.store, self.tokens, self.clock = store, tokens, clock
+
+    async def open(self, token: str, verified: AccessToken) -> str:
+        """The id for somebody with a token that was just verified."""
+        session_id, now = ID_PREFIX + secrets.token_urlsafe(TOKEN_BYTES), self.clock()
+        end = min(now + MAX_SECONDS, verified.expires_at or now + MAX_SECONDS)
+        start, end_text = (format_time(datetime.fromtimestamp(at, UTC)) for at in (now, end))
+        digest = hash_token(token) if token.startswith(TOKEN_PREFIX) else ""
+        owner = str(verified.subject)
+        session = PageSession(hash_token(session_id), digest, owner, tuple(verified.scopes), start, end_text)
+        await self.store.add(session)
+        return session_id
+
+    async def verify(self, session_id: str) -> AccessToken | None:
+        """Who has signed in; None where nobody has, or where the token is no longer good."""
+        if not session_id.startswith(ID_PREFIX):
+            return None
+        session = await self.store.find(hash_token(session_id))
+        if session is None or (end := datetime.fromisoformat(session.expires_at).timestamp()) <= self.clock():
+            return None
+        if session.token and await self.tokens.verify_digest(session.token) is None:
+            return None
+        return AccessToken(
+            token="",  # as in `StoredTokens`
+            client_id=f"page {session.digest[:8]}",
+            scopes=[*session.scopes],
+            expires_at=int(end) + 1,
+            subject=session.owner,
+        )
+
+    async def end(self, session_id: str) -> None:
+        await self.store.end(hash_token(session_id))

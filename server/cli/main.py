@@ -18,14 +18,13 @@ from server.cli.debates import (
     export,
     ledger,
     listing,
-    queue,
     steer,
     verify,
     watch,
 )
 from server.cli.debates.view import view
 from server.cli.help import QuestionGroup
-from server.cli.installation import cache, databases, doctor, keys, models, tokens
+from server.cli.installation import databases, doctor, keys, models, tokens
 from server.cli.installation.install import install, uninstall
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.debate.facts.text import clean_line
@@ -97,9 +96,9 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 for command in (
     *(debate.debate, debate.fork, demo.demo, evaluate.evaluate, view, watch.watch),
     *(listing.list_debates, listing.recall_debates, export.export, export.import_debate, adopt.adopt),
-    *(queue.queue, steer.intervene, steer.tag, steer.delete, ledger.ledger, verify.receipt, verify.verify),
+    *(listing.queue, steer.intervene, steer.tag, steer.delete, ledger.ledger, verify.receipt, verify.verify),
     *(install, uninstall, doctor.doctor, keys.keys, models.models, tokens.token, completion),
-    *(cache.cache, databases.backup, databases.db),
+    *(databases.cache, databases.backup, databases.db),
 ):
     counterpoint.add_command(command)
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from server.engine.database.errors import translate_storage_errors
-from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
-from storage.streams import StreamFilter
+from storage.streams import StreamFilter, format_time
 
 MAX_LISTED = 1_000
 STUCK_AFTER = timedelta(minutes=1)  # a server takes over what is left behind within ten seconds

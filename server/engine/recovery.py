@@ -16,10 +16,9 @@ import anyio
 
 from server.debate.facts.errors import DebateError
 from server.engine.database.errors import DatabaseUnavailableError, translate_storage_errors
-from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
 from server.models.concurrency import ConcurrencyLimit
-from storage.streams import StreamFilter
+from storage.streams import StreamFilter, format_time
 
 MAX_LISTED = 100_000
 POLL_INTERVAL = 5.0  # seconds between searches for unfinished debates

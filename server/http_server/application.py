@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.background_tasks import BackgroundTasks
 from server.engine.debates import DebateManager
-from server.http_server.admission import Admission
 from server.http_server.authentication import (
     METADATA_PATH,
     Accounts,
@@ -21,12 +20,10 @@ from server.http_server.authentication import (
     RatedRequests,
     ScopedRequests,
 )
-from server.http_server.bodies import BoundedBodies
 from server.http_server.gate import MCP_PATH, Gate
-from server.http_server.metrics import METRICS_PATH, Metrics
+from server.http_server.limits import Admission, BoundedBodies, RequestRates
 from server.http_server.page import PAGE_PATH, Visitors, build_pages
-from server.http_server.rates import RequestRates
-from server.http_server.readiness import READY_PATH, Readiness
+from server.http_server.probes import METRICS_PATH, READY_PATH, Metrics, Readiness
 from server.http_server.sessions import Sessions, refuse_subscriptions
 from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server

@@ -19,13 +19,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.access.hosts import find_public_host
 from server.access.oidc import OidcTokens
-from server.access.page_sessions import PageSessions
-from server.access.tokens import StoredTokens, TokenFile
+from server.access.tokens import PageSessions, StoredTokens, TokenFile
 from server.caller import DEBATE, READ, SCOPES, read_caller
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.http_server.gate import MCP_PATH, Place, is_forwarded, refuse
+from server.http_server.limits import RequestRates
 from server.http_server.open_requests import OpenRequests
-from server.http_server.rates import RequestRates
 from server.settings import Settings
 from server.tools.listing import find_scope
 from server.web.connections import MAX_CONNECTIONS

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.debate.facts.errors import DebateError
 from server.http_server.gate import refuse
-from server.http_server.shares import Shares, find_holders
+from server.http_server.limits import Shares, find_holders
 from server.web.connections import MAX_CONNECTIONS
 from storage.errors import StorageError
 

@@ -24,9 +24,8 @@ from server.caller import DEBATE, READ, Caller, read_caller
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.http_server.authentication import FORWARDED_REFUSAL, Accounts, RatedRequests, tell_unread
-from server.http_server.bodies import BoundedBodies
 from server.http_server.gate import is_forwarded, refuse
-from server.http_server.rates import RequestRates
+from server.http_server.limits import BoundedBodies, RequestRates
 from server.web.connections import find_network
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records

@@ -26,7 +26,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.http_server.application import Service
 from server.http_server.authentication import Accounts
 from server.http_server.gate import MCP_PATH, Place
-from server.http_server.metrics import open_metrics
+from server.http_server.probes import open_metrics
 from server.models.own import OwnModel
 from server.settings import Settings
 from server.startup import handle_hangup, open_storage

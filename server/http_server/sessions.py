@@ -22,7 +22,7 @@ from mcp.server.streamable_http import (
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
-from server.http_server.shares import Holders, Shares, find_holders
+from server.http_server.limits import Holders, Shares, find_holders
 
 MAX_SESSIONS = 2_000
 MAX_NEWS = 200  # notifications that are kept for a session

@@ -16,7 +16,7 @@ from server.background_tasks import BackgroundTasks
 from server.caller import read_caller
 from storage.errors import StorageError
 from storage.storage import Storage
-from storage.streams import StreamFilter
+from storage.streams import StreamFilter, format_time
 
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager
@@ -101,9 +101,8 @@ async def may_recover(storage: Storage, max_age_hours: float) -> bool:
     """Whether there are debates that should run by themselves, and that perhaps no process runs any more."""
     if not max_age_hours or storage.is_read_only:
         return False
-    # A day more, for debates paused until the next day's budget. The format is that of entries.
-    oldest = datetime.now(UTC) - timedelta(hours=max_age_hours, days=1)
-    start = oldest.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    # A day more, for debates paused until the next day's budget.
+    start = format_time(datetime.now(UTC) - timedelta(hours=max_age_hours, days=1))
     try:
         running = await storage.lists.find("", StreamFilter("running", changed_since=start), limit=MAX_LISTED)
         paused = await storage.lists.find("", StreamFilter("paused", changed_since=start), limit=MAX_LISTED)

@@ -17,8 +17,8 @@ from server.engine.queries import DebateRow, find_debate_id, list_debates, load_
 from server.mcp.late_manager import RequestContext
 from server.mcp.subscriptions import SCHEME
 from server.redaction import redact
-from server.tools.arguments.reference import OPTIONS, render_options
 from server.tools.debates import WITH_OPTIONS
+from server.tools.pages import OPTIONS, render_options
 
 PAGE_SIZE = 50
 MAX_SHOWN_ADDRESS = 200  # characters of an invalid address in an error

@@ -3,8 +3,9 @@
 The first call imports the code that answers calls: many clients start a server only to list its tools.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
@@ -74,12 +75,12 @@ def build_server(
         },
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
+        on_list_resources=import_at_call("resources", "list_resources"),
+        on_list_resource_templates=import_at_call("resources", "list_templates"),
         on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
-        on_completion=complete,
+        on_list_prompts=import_at_call("prompts", "list_prompts"),
+        on_get_prompt=import_at_call("prompts", "get_prompt"),
+        on_completion=import_at_call("resources", "complete"),
         on_subscriptions_listen=updates.listen,
         on_subscribe_resource=updates.follow,
         on_unsubscribe_resource=updates.unfollow,
@@ -161,18 +162,13 @@ async def handle_task(context: RequestContext, params: TaskParams) -> dict[str, 
     return await (tasks.get if context.method == "tasks/get" else tasks.cancel)(context, params)
 
 
-async def list_templates(context: RequestContext, params: object) -> types.ListResourceTemplatesResult:
-    from server.mcp import resources  # noqa: PLC0415
+def import_at_call(module: str, function: str) -> Callable[[RequestContext, Any], Awaitable[Any]]:
+    """A function of a module beside this one, which is imported when it is called."""
 
-    return await resources.list_templates(context, params)
+    async def call(context: RequestContext, params: Any) -> Any:
+        return await getattr(import_module(f"server.mcp.{module}"), function)(context, params)
 
-
-async def list_resources(
-    context: RequestContext, params: types.PaginatedRequestParams | None
-) -> types.ListResourcesResult:
-    from server.mcp import resources  # noqa: PLC0415
-
-    return await resources.list_resources(context, params)
+    return call
 
 
 async def read_resource(
@@ -183,21 +179,3 @@ async def read_resource(
     from server.mcp import resources  # noqa: PLC0415
 
     return await resources.read_resource(context, params)
-
-
-async def list_prompts(context: RequestContext, params: object) -> types.ListPromptsResult:
-    from server.mcp import prompts  # noqa: PLC0415
-
-    return await prompts.list_prompts(context, params)
-
-
-async def get_prompt(context: RequestContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    from server.mcp import prompts  # noqa: PLC0415
-
-    return await prompts.get_prompt(context, params)
-
-
-async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
-    from server.mcp import resources  # noqa: PLC0415
-
-    return await resources.complete(context, params)

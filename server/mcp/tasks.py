@@ -36,6 +36,7 @@ from server.tools.asking.waiting import build_form
 from server.tools.hints import format_call
 from server.tools.listing import TaskParams, TaskUpdateParams, require_tasks
 from server.tools.tool import BegunRun, add_taken, build_failure, list_person_calls, name_actor
+from storage.streams import format_time
 
 POLL_INTERVAL_MS = 1_000
 CANCELLED = "cancelled"
@@ -309,22 +310,17 @@ def dump_result(result: types.CallToolResult) -> Wire:
 def describe(manager: DebateManager, task: Task, status: str, **fields: Mapping[str, Any]) -> Wire:
     """A task as clients see it. It exists as long as its debate, without a time limit."""
     end = task.end or task.snapshot
-    changed_ms = max(datetime.fromisoformat(end.entries[-1].at).timestamp() * 1000, task.id.created_ms)
+    created_at = format_time(datetime.fromtimestamp(task.id.created_ms / 1000, UTC))
     return {
         "taskId": str(task.id),
         "status": status,
         "statusMessage": redact(describe_status(manager, task, status)),
-        "createdAt": format_time(task.id.created_ms),
-        "lastUpdatedAt": format_time(int(changed_ms)),
+        "createdAt": created_at,
+        "lastUpdatedAt": max(end.entries[-1].at, created_at),
         "ttlMs": None,
         "pollIntervalMs": POLL_INTERVAL_MS,
         **fields,
     }
-
-
-def format_time(milliseconds: int) -> str:
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def describe_status(manager: DebateManager, task: Task, status: str) -> str:

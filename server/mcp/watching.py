@@ -8,7 +8,6 @@ from mcp import types
 from pydantic import BeforeValidator, Field
 
 from server.debate.facts.text import collapse_whitespace
-from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
 from server.mcp.app import WATCH, build_watch_tool
 from server.mcp.late_manager import RequestContext
@@ -16,7 +15,8 @@ from server.redaction import MODEL_FIELDS, redact_model
 from server.tools.debates import READ, parse_debate_id
 from server.tools.results import DebateResult, describe_debate
 from server.tools.tool import Tool, ToolArguments, ToolCall
-from server.web.sources import load_debate_data
+from server.web.record import load_debate_data
+from storage.streams import format_time
 
 BEGUN_SECONDS = 60.0
 MAX_BEGUN = 20  # newest debates that are looked through

@@ -29,15 +29,15 @@ from server.models.client import NO_CLIENT
 from server.models.registry import NoModelError
 from server.redaction import MODEL_FIELDS, redact_model
 from server.tools import pages, results, texts
-from server.tools.arguments.reference import OPTIONS, render_options
 from server.tools.arguments.refusals import ARGUMENT_HINTS
-from server.tools.asking import model_choice, positions
+from server.tools.asking import opening, positions
 from server.tools.asking.elicitation import can_ask, read_state
+from server.tools.asking.opening import CallingGuest
 from server.tools.asking.sampling import get_queue, offers_sampling
-from server.tools.asking.spending import CallingGuest
 from server.tools.asking.waiting import Waiting, build_client, wait
 from server.tools.hints import suggest_after_list
 from server.tools.listing import load_listed_tools
+from server.tools.pages import OPTIONS, render_options
 from server.tools.results import SCHEME
 from server.tools.tool import BegunRun, Tool, ToolArguments, ToolCall, ToolOutput, build_error
 
@@ -143,9 +143,9 @@ class StartDebate(ToolArguments, requests.DebateRequest):
     async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot:
         joins = not self.again
         try:
-            return await positions.start(call, model_choice.apply_answer(call, self), deadline, joins=joins)
+            return await positions.start(call, opening.apply_answer(call, self), deadline, joins=joins)
         except NoModelError as error:
-            answered = await model_choice.ask_for_models(call, self, error, deadline)
+            answered = await opening.ask_for_models(call, self, error, deadline)
         return await positions.start(call, answered, deadline, joins=joins)
 
 

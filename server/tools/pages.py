@@ -1,12 +1,17 @@
-"""Views of a debate, in pages short enough for clients to show in full."""
+"""Views of a debate, and the list of all options, in pages short enough for clients to show in full."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from pydantic import BaseModel
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views.catalog import View, ViewSource
 from server.engine.debates import DebateManager
-from server.tools.arguments.reference import OPTIONS
+from server.tools.arguments.schemas import Schema, build_schema
+from server.tools.arguments.synonyms import normalize
 from server.tools.fitting import count_json, cut_to_escaped
 from server.tools.hints import format_call
 from server.tools.results import NO_DEBATE, ViewResult, describe_debate
@@ -82,3 +87,45 @@ def cut_page(empty: ViewResult, whole: str, part: Part, names: dict[str, Any]) -
             "next": format_call("read_debate", **names, offset=end, **limit),
         }
     )
+
+
+OPTIONS = "options"
+"""The name of this view. It is of no debate."""
+
+HEAD = """\
+Everything but what is required may be left out. `my_answer`, `effort` and `max_cost_usd` may stand at the top of \
+start_debate as well. A list of one may be its only entry, `judges` a number, and a seat its model's name."""
+
+
+@cache
+def render_options(*models: type[BaseModel]) -> str:
+    """For each tool, by its arguments, a line for each argument: its place, its type, and what it is for."""
+    parts = [HEAD]
+    for model in models:
+        lines = "\n".join(walk_options(build_schema(model), ""))
+        parts.append(f"# {normalize(model.__name__)}\n\n{lines}")
+    return "\n\n".join(parts) + "\n"
+
+
+def walk_options(schema: Schema, place: str) -> Iterator[str]:
+    for name, part in schema["properties"].items():
+        lead, *more = part.get("description", "").splitlines() or [""]
+        required = ", required" if name in schema.get("required", ()) else ""
+        yield f"- `{place}{name}` ({name_type(part)}{required}): {lead}"
+        yield from (f"  - {line}" for line in more)
+        for inner in (part, part.get("items", {}), *part.get("anyOf", ())):
+            if "properties" in inner:
+                marks = "[]" if inner is part.get("items") else ""
+                yield from walk_options(inner, f"{place}{name}{marks}.")
+
+
+def name_type(part: Schema) -> str:
+    """The type of a value as people say it, with the words that it may be."""
+    if either := part.get("anyOf"):
+        return " or ".join(map(name_type, either))
+    if choices := part.get("enum"):
+        return ", ".join(choices)
+    if part["type"] == "array":
+        item = part["items"].get("type", "object")
+        return f"list of {item}s"
+    return str(part["type"])

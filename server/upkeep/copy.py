@@ -10,14 +10,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from server.engine.database.errors import StorageUnavailableError, translate_storage_errors
-from server.engine.database.snapshots import format_time
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.upkeep.check import Problem
 from storage.errors import DamagedStreamError, DeletedStreamError, DivergenceError
 from storage.ledger import NO_STREAM, LedgerRow
 from storage.storage import Storage
-from storage.streams import Entry, StreamHead, StreamSummary, Tombstone
+from storage.streams import Entry, StreamHead, StreamSummary, Tombstone, format_time
 from storage.tokens import StoredToken
 
 WENT_ON = "it went on in the source during the copy: copy again"

@@ -9,11 +9,11 @@ from server.engine.database.errors import (
 )
 from server.engine.database.memory import withdraw
 from server.engine.database.origins import RECEIPT
-from server.engine.database.snapshots import DebateSnapshot, format_time
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.engine.receipts import find_receipt
-from storage.streams import Archive, Tombstone
+from storage.streams import Archive, Tombstone, format_time
 
 
 async def delete_debate(manager: DebateManager, debate_id: str, *, actor: str) -> list[Tombstone]:

@@ -45,7 +45,6 @@ from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import locate_labels, order_sides
 from server.debate.state.seats import current_model
 from server.debate.views.advice import describe_advice
-from server.debate.views.awaited import awaited_seats
 from server.debate.views.catalog import ViewSource
 from server.debate.views.compare import list_differences_of_setups
 from server.debate.views.names import MODEL_TEXTS, find_version, is_reading, list_part_fields
@@ -91,7 +90,6 @@ def build_drawing(source: ViewSource, visible_entries: Iterable[Recorded]) -> Ro
         "marks": build_marks(debate, entries),
         "retracted": [list(turn) for turn in sorted(debate.retracted_turns)],
         "inherited": setup.forked_at_round,
-        "awaiting": awaited_seats(debate),
         "progress": {
             "done": progress.done,
             "expected": progress.expected,

@@ -8,7 +8,7 @@
 An entry that readers may not see has only kind, seat, round and hash, so that the chain can still be checked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from server.debate.views.catalog import ViewSource
@@ -16,6 +16,11 @@ from server.debate.views.events import build_receipt, list_shown_entries
 from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import status_reason
 from server.debate.views.visibility import is_hidden
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.values import choose_values
+from server.engine.debates import DebateManager
+from server.engine.queries import Family, build_source, list_debates, load_family, mark_family
+from server.engine.receipts import find_receipts
 from server.web.drawing import build_drawing, build_relative
 from storage.streams import Entry
 
@@ -51,7 +56,6 @@ def build_debate(
         "status": source.status,
         "reason": status_reason(source.debate),
         "question": source.debate.setup.question,
-        "provenance": source.provenance.model_dump(),
         "recorded": describe_provenance(source.provenance, len(source.entries)),
         "since_seq": since_seq,
         "entries": [
@@ -71,3 +75,64 @@ def build_entry(entry: Entry, *, is_whole: bool) -> Data:
         return fields | {"body": entry.body}
     visible_body = {name: entry.body[name] for name in HIDDEN_FIELDS if name in entry.body}
     return fields | {"hidden": True, "body": visible_body}
+
+
+MAX_RELATIVES = 24  # of a debate, in its page
+
+
+async def load_debate_data(
+    manager: DebateManager, debate_id: str, *, since_seq: int = 0, with_family: bool = True
+) -> Data:
+    """A debate with its entries after `since_seq`, and with a row for each relative if `with_family`.
+
+    Raises as `DebateManager.load`.
+    """
+    snapshot = await manager.load(debate_id)
+    family = Family([snapshot], 0)
+    if with_family:
+        family = await load_family(manager, snapshot, MAX_RELATIVES)
+    return build_data(await load_members(manager, family, 1, since_seq))
+
+
+async def mark_relatives(manager: DebateManager, snapshot: DebateSnapshot) -> str:
+    """A mark that changes when the rows of a debate's relatives change."""
+    return await mark_family(manager, snapshot, MAX_RELATIVES)
+
+
+async def load_family_data(manager: DebateManager, debate_id: str) -> Data:
+    """A debate and its relatives by forks, all in full. Raises as `DebateManager.load`."""
+    family = await load_family(manager, await manager.load(debate_id), MAX_RELATIVES)
+    return build_data(await load_members(manager, family, len(family.members)))
+
+
+async def load_members(manager: DebateManager, family: Family, count: int, since_seq: int = 0) -> list[Data]:
+    """The first debates of a family, each with all others as its relatives."""
+    runs, members = await manager.find_runs(), family.members[:count]
+    sources: list[ViewSource] = [build_source(member, runs) for member in family.members]
+    entries = await manager.store.read_entries(*members)
+    receipts = await find_receipts(manager, members)
+    return [
+        build_debate(
+            source,
+            entries[source.id],
+            envelope=receipts[source.id].envelope,
+            since_seq=since_seq,
+            relatives=[relative for relative in sources if relative is not source],
+            relatives_left_out=family.left_out,
+        )
+        for source in sources[:count]
+    ]
+
+
+async def load_list_data(manager: DebateManager, search: Mapping[str, str]) -> Data:
+    """A page of the list of debates, newest first. Raises InvalidRequestError for a cursor of no page.
+
+    `search`: words (`query`), `status`, `cursor`, and values by kind.
+    """
+    query, status, cursor = (search.get(name, "") for name in ("query", "status", "cursor"))
+    rows, next_cursor = await list_debates(manager, query, status, cursor, values=choose_values(search))
+    list_page = {
+        "rows": [row.model_dump() | {"recorded": describe_provenance(row.provenance)} for row in rows],
+        "cursor": next_cursor,
+    }
+    return build_data(list_page=list_page)

@@ -266,13 +266,16 @@ def test_a_variable_that_is_not_set_is_a_usage_error(install: Install) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions and links of POSIX")
-def test_a_link_stays_a_link_and_permissions_stay(install: Install, config: Path, home: Path) -> None:
+def test_a_link_stays_a_link_and_permissions_stay(
+    install: Install, config: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = home / "dotfiles.json"
     target.write_text("{}", encoding="utf-8")
     target.chmod(0o640)
     config.symlink_to(target)
+    monkeypatch.setenv("MY_KEY", "a-secret-of-mine")
 
-    install("cursor")
+    install("cursor", "--env", "MY_KEY")
 
     assert config.is_symlink()
     assert "counterpoint" in target.read_text(encoding="utf-8")

@@ -8,11 +8,11 @@ import pytest
 
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
-from server.engine.database.snapshots import format_time
 from server.engine.debates import utc_now
 from server.engine.recovery import Recovery
 from server.engine.transfer import export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
+from storage.streams import format_time
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.records import build_export, play_record

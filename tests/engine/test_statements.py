@@ -16,7 +16,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import compare_family, load_family, mark_family
 from server.models.fakes.scripted import ScriptedModel
-from server.web.sources import load_family_data
+from server.web.record import load_family_data
 from storage.storage import Storage
 from storage.streams import Amount, StreamSummary
 from tests.support.engines import open_engine, run_debate, start_debate

@@ -8,11 +8,12 @@ import pytest
 
 from server.debate.facts.interventions import NoteAdded
 from server.debate.interventions.action import InterventionRequest
-from server.engine.database.snapshots import DebateSnapshot, format_time
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import utc_now
 from server.engine.transfer import restore_debate
 from server.hooks import runner
 from server.hooks.scanner import build_delivery_id
+from storage.streams import format_time
 from tests.contract.journal_helpers import open_any_storage
 from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import (

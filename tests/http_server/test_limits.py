@@ -18,11 +18,8 @@ from mcp.server.auth.provider import AccessToken
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from server.http_server.admission import Admission
-from server.http_server.bodies import BoundedBodies
-from server.http_server.rates import RequestRates
-from server.http_server.shares import Shares
-from server.http_server.shares import logger as shares_logger
+from server.http_server.limits import Admission, BoundedBodies, RequestRates, Shares
+from server.http_server.limits import logger as shares_logger
 from server.settings import Settings
 from server.startup import FLOOD_SECONDS, FloodFilter, open_storage
 from server.turns import give_way

@@ -9,7 +9,7 @@ import anyio
 import httpx2
 import pytest
 
-from server.http_server.bodies import BoundedBodies
+from server.http_server.limits import BoundedBodies
 from server.web.connections import BoundedProtocol
 from tests.support.gated_model import Gate
 from tests.support.http_servers import build_request, open_raw, send, serve_http

@@ -11,8 +11,7 @@ import anyio
 import httpx2
 import pytest
 
-from server.access.page_sessions import MAX_SECONDS
-from server.access.tokens import make_token
+from server.access.tokens import MAX_SECONDS, make_token
 from tests.support.client_calls import call
 from tests.support.http_servers import Running, serve_http
 from tests.support.mcp_debates import run_debate

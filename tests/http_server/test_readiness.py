@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from starlette.requests import Request
 
-from server.http_server.readiness import OUTAGE_SECONDS, PROBE_SECONDS, READY_PATH, Readiness
+from server.http_server.probes import OUTAGE_SECONDS, PROBE_SECONDS, READY_PATH, Readiness
 from tests.contract.journal_helpers import keep_busy, open_any_storage, open_postgres_storage
 from tests.support.client_calls import call
 from tests.support.http_servers import serve_http

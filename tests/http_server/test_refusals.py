@@ -8,7 +8,7 @@ import pytest
 
 from server.debate.facts.errors import InvalidRequestError
 from server.http_server.gate import Gate, Place
-from server.http_server.rates import RequestRates
+from server.http_server.limits import RequestRates
 from server.http_server.serving import parse_place
 from tests.support.http_servers import Running, build_request, send, serve_http
 from tests.support.patience import PATIENCE

@@ -10,8 +10,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest, jsonrpc_message_adapter
 
-from server.mcp.outgoing import MAX_WAITING, OutgoingMessages, write_whole
-from server.mcp.stdio import RepairingReceiveStream
+from server.mcp.stdio import MAX_WAITING, OutgoingMessages, RepairingReceiveStream, write_whole
 from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8")]

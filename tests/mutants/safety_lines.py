@@ -281,19 +281,19 @@ SAFETY_LINES = {
         "tests/upkeep/test_copy.py::test_a_tag_that_was_taken_away_finds_the_debate_in_neither",
     ),
     "let in to the pages who has no token": SafetyLine(
-        "server/web/site/access.py",
+        "server/web/site/serving.py",
         'if not compare_digest(token.encode(errors="replace"), self.token.encode()):',
         "if not self.token:",
         f"{ACCESS}::test_no_address_answers_without_the_token",
     ),
     "answer for another host": SafetyLine(
-        "server/web/site/access.py",
+        "server/web/site/serving.py",
         'if headers.getlist("host") != [self.host]:',
         'if not headers.getlist("host"):',
         f"{ACCESS}::test_another_host_is_refused_even_with_the_token",
     ),
     "take what another page presses": SafetyLine(
-        "server/web/site/access.py",
+        "server/web/site/serving.py",
         'if origins != [self.origin] and (origins or scope["method"] not in READING):',
         "if not self.origin:",
         f"{ACCESS}::test_a_press_from_another_page_is_refused_and_does_nothing",

@@ -17,8 +17,7 @@ from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.web.page import build_page
-from server.web.record import Data
-from server.web.sources import load_debate_data
+from server.web.record import Data, load_debate_data
 from storage.streams import Entry
 from tests.support.engines import open_engine, run_debate
 from tests.support.paths import GOLDEN

@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from server.debate.records.receipt import build_statement
-from server.engine.database.snapshots import format_time
 from server.engine.transfer import build_export, verify_entries
 from server.engine.verification import Keys, verify_file
 from server.signing import SigningKey
-from storage.streams import Entry
+from storage.streams import Entry, format_time
 from tests.support.records import Bodies
 from tests.support.records import build_export as build_entries_file
 

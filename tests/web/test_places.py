@@ -18,8 +18,7 @@ from server.engine.debates import DebateManager
 from server.engine.queries import build_source
 from server.models.fakes.scripted import ScriptedModel
 from server.web.page import Place, build_page
-from server.web.record import Data, build_data, build_debate
-from server.web.sources import load_debate_data, load_family_data
+from server.web.record import Data, build_data, build_debate, load_debate_data, load_family_data
 from tests.support.browser import Opened, open_file
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.pages import build_golden, read_golden, run_apart

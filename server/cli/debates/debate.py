@@ -1,14 +1,15 @@
 """`counterpoint debate` and `fork`: a debate that runs in the terminal."""
 
+import signal
 import sys
 from functools import partial
 from itertools import chain, cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from server.cli import runs, session
+from server.cli import session
 from server.cli.completion import complete_id
 from server.cli.debates.options import (
     CANDIDATE_OPTIONS,
@@ -28,12 +29,17 @@ from server.debate.facts.text import clean_line
 from server.debate.interventions.action import InterventionRequest
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
+from server.debate.views import state, verdict
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.registry import NoModelError
 from server.settings import Settings
+
+if TYPE_CHECKING:
+    from server.cli.live.background import Background
+
 
 EXAMPLES = """\b
 Examples:
@@ -96,7 +102,7 @@ def debate(
         starter = partial(start_debate, build_debate_request(question, options))
     else:
         raise click.UsageError("Give a QUESTION, or --continue ID.")
-    runs.run_debate(
+    run_debate(
         ctx.obj,
         starter,
         chaos,
@@ -166,4 +172,61 @@ def fork(settings: Settings, /, debate_id: str, at_round: int, **arguments: Any)
         changes = build_fork_changes(parent.debate.names, arguments)
         return await manager.fork(parent.id, at_round, changes, actor=session.ACTOR)
 
-    runs.run_debate(settings, start_fork, as_json=arguments["as_json"], quiet=arguments["quiet"])
+    run_debate(settings, start_fork, as_json=arguments["as_json"], quiet=arguments["quiet"])
+
+
+CONTINUE_HINT = " Continue with: counterpoint debate --continue {}"
+
+
+def run_debate(
+    settings: Settings,
+    starter: session.DebateStarter,
+    chaos: Chaos | None = None,
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
+    makes_database: bool = False,
+) -> None:
+    """Run a debate and print it. Exits with 1 if it is not concluded. `makes_database`: create a missing one."""
+    from server.cli.live import display as live  # noqa: PLC0415  (imports rich, which other commands need not)
+    from server.cli.live import result, run  # noqa: PLC0415
+
+    if chaos:
+        click.echo(f"Chaos: {chaos}. Faults are injected; results mean nothing.", err=as_json)
+    display = live.LiveDisplay.for_streams(show_turns=not (as_json or quiet), show_bar=not quiet)
+    background = fork_for_keys() if display.has_board else None
+    with session.sigterm_as_interrupt() as signals:
+        try:
+            operation = partial(run.run_and_display, starter, display, background=background)
+            snapshot = session.run_with_manager(settings, operation, chaos, makes_database=makes_database)
+        except KeyboardInterrupt:
+            hint = CONTINUE_HINT.format(display.snapshot.id) if display.snapshot else ""
+            click.echo(f"\nStopped.{hint}", err=True)
+            sys.exit(128 + (signals or [signal.SIGINT])[0])
+    debate = snapshot.debate
+    if as_json:
+        summary = {
+            "debate_id": snapshot.id,
+            "state": state.build_state(snapshot),
+            "result": verdict.build_result(debate),
+            "verdict": verdict.build_verdict(debate).model_dump(),
+            "provenance": snapshot.provenance.model_dump(),
+        }
+        click.echo(session.format_json(summary))
+    else:
+        result.print_summary(snapshot, display.out)
+    if snapshot.status != "concluded":
+        is_reason_shown = display.show_turns and display.out.is_terminal and debate.paused
+        reason = "" if is_reason_shown else f": {state.status_reason(debate).removesuffix('.')}"
+        text = f"The debate is {snapshot.status}{reason}."
+        if snapshot.status in ("paused", "waiting"):
+            text += CONTINUE_HINT.format(snapshot.id)
+        raise click.ClickException(clean_line(text))
+
+
+def fork_for_keys() -> "Background | None":
+    """Fork a process for the debate if keys can be read, so that `q` can leave the debate running."""
+    from server.cli.live import background, keyboard  # noqa: PLC0415  (imports rich)
+
+    terminal_keyboard = keyboard.Keyboard.find()
+    return background.fork(terminal_keyboard.descriptor) if terminal_keyboard else None

@@ -17,13 +17,13 @@ import click
 from server.cli import session
 from server.cli.debates.debate import start_debate
 from server.cli.debates.view import open_browser
-from server.cli.files import write_atomically
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.machine.transitions import replay as replay_events
 from server.debate.views.state import describe_costs
 from server.engine import queries, transfer
 from server.engine.database.snapshots import DebateSnapshot
+from server.files import write_atomically
 from server.models.local import model as local
 from server.models.local import weights
 from server.settings import Settings

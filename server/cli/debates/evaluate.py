@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from server.cli import session
-from server.cli.files import write_atomically
 from server.debate.facts.setup.options import CacheMode
 from server.debate.facts.text import clean_line, format_count, format_dollars
 from server.engine.debates import DebateManager
+from server.files import write_atomically
 from server.models.prices import PriceTable
 from server.models.registry import choose_default_models
 from server.optional import optional_import

@@ -6,13 +6,13 @@ from typing import BinaryIO
 import click
 
 from server.cli import session
-from server.cli.files import write_atomically
 from server.debate.facts.text import remove_invisible
 from server.debate.views.catalog import VIEWS
 from server.debate.views.provenance import describe_provenance
 from server.engine import queries, transfer
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.files import write_atomically
 from server.settings import Settings
 
 MAX_NAMED = 5  # debates with the question of an imported one
@@ -59,7 +59,7 @@ def write_debate(settings: Settings, debate_id: str, file_format: str, *, family
     """The content of the file, without a line break at its end."""
     if file_format == "html":
         from server.web.page import build_page  # noqa: PLC0415  (other formats need none of it)
-        from server.web.sources import load_debate_data, load_family_data  # noqa: PLC0415
+        from server.web.record import load_debate_data, load_family_data  # noqa: PLC0415
 
         load = load_family_data if family else load_debate_data
         return build_page(session.run_with_debate(settings, debate_id, load)).rstrip("\n")

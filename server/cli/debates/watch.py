@@ -28,13 +28,13 @@ def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) 
             settings, debate_id, lambda manager, full_id: print_rows(manager, full_id, since_seq)
         )
         return
-    from server.cli.live import display, follow, result  # noqa: PLC0415  (imports rich)
+    from server.cli.live import display, result, run  # noqa: PLC0415  (imports rich)
 
     live_display = display.LiveDisplay.for_streams(show_turns=True, show_bar=True)
     snapshot, is_over = session.run_with_debate(
         settings,
         debate_id,
-        lambda manager, full_id: follow.follow_debate(manager, full_id, live_display, since_seq),
+        lambda manager, full_id: run.follow_debate(manager, full_id, live_display, since_seq),
     )
     if is_over:
         result.print_summary(snapshot, live_display.out)

@@ -1,4 +1,4 @@
-"""`counterpoint backup` and `counterpoint db`: upkeep of the database."""
+"""`counterpoint backup`, `db` and `cache`: upkeep of the database, and of what is kept in it to be used again."""
 
 import re
 import sys
@@ -13,11 +13,13 @@ import click
 
 from server.cli import session
 from server.debate.facts.text import clean_line, format_count
+from server.engine.database.errors import translate_storage_errors
 from server.engine.debates import DebateManager
 from server.optional import optional_import
 from server.settings import Settings
 from server.startup import open_storage, require_database, upgrade_database
 from storage.addresses import find_name
+from storage.cache import CacheSum
 
 if TYPE_CHECKING:
     from server.upkeep.check import Problem
@@ -260,3 +262,51 @@ def show_result(data: dict[str, Any], text: str, problems: "Sequence[Problem]", 
             click.echo(clean_line(f"{problem.debate_id}: {problem.text.rstrip('.')}."))
         click.echo(text)
     sys.exit(bool(problems))
+
+
+@click.group()
+def cache() -> None:
+    """The cache: embeddings of texts, and answers to be used again.
+
+    Example: counterpoint cache show
+    """
+
+
+@cache.command()
+@session.json_option
+@click.pass_obj
+def show(settings: Settings, as_json: bool) -> None:
+    """Show the size of the cache by kind, and its limit (COUNTERPOINT_CACHE_MB).
+
+    Example: counterpoint cache show
+    """
+
+    async def measure(manager: DebateManager) -> list[CacheSum]:
+        with translate_storage_errors():
+            return await manager.store.storage.cache.measure()
+
+    sums = session.run_with_manager(settings, measure)
+    if as_json:
+        rows = [row._asdict() for row in sums]
+        click.echo(session.format_json({"kept": rows, "max_bytes": settings.cache_mb * 1_000_000}))
+        return
+    for row in sums:
+        click.echo(f"{format_count(row.number, row.kind)}, {row.bytes:,} bytes")
+    total = sum(row.bytes for row in sums)
+    click.echo(f"{total:,} of {settings.cache_mb * 1_000_000:,} bytes are used.")
+
+
+@cache.command()
+@click.pass_obj
+def clear(settings: Settings) -> None:
+    """Empty the cache. Debates lose nothing.
+
+    Example: counterpoint cache clear
+    """
+
+    async def drop(manager: DebateManager) -> None:
+        with translate_storage_errors():
+            await manager.store.storage.cache.clear()
+
+    session.run_with_manager(settings, drop)
+    click.echo("The cache is empty.")

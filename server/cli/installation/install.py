@@ -17,11 +17,11 @@ from typing import Any
 import anyio
 import click
 
-from server.cli.files import write_atomically
 from server.client_configs.clients import CLIENTS, USERS_OWN, Client
 from server.client_configs.documents import check_file, read_entry, remove_entry, set_entry
 from server.client_configs.handshake import HandshakeError, count_tools
 from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND, LaunchCommand, choose_launch_command
+from server.files import write_atomically
 
 ENV_HELP = "Pass on this variable, such as a key: its value, with --project a reference to it. Repeatable."
 
@@ -171,7 +171,8 @@ def replace_file(client: str, path: Path, text: str, *, private: bool = False) -
         path = path.resolve()  # a link stays a link: its target is replaced
         path.parent.mkdir(parents=True, exist_ok=True)
         backup = None
-        if path.exists():
+        if path.exists():  # its permissions stay
+            private = False
             backup = path.with_name(f"{path.name}.{datetime.now().astimezone():%Y%m%dT%H%M%S%f}.bak")
             shutil.copy2(path, backup)
         write_atomically(path, text if text.endswith("\n") else f"{text}\n", private=private)

@@ -15,6 +15,7 @@ from server.debate.facts.errors import DebateError, require
 from server.debate.facts.text import clean_line, format_count
 from server.optional import optional_import
 from server.settings import Settings
+from storage.streams import format_time
 from storage.tokens import StoredToken, Tokens
 
 if TYPE_CHECKING:
@@ -148,8 +149,6 @@ def revoke_token(settings: Settings, token_id: str) -> None:
 
     Example: counterpoint token revoke 3f9a12bc
     """
-    with optional_import():
-        from server.access.tokens import format_time  # noqa: PLC0415
 
     async def revoke(store: "Tokens | TokenFile") -> StoredToken:
         matches = [token for token in await store.read() if token.digest.startswith(token_id.lower())]

@@ -28,7 +28,7 @@ from server.debate.rules.calls import pending_calls
 from server.debate.state.debate import Debate
 from server.redaction import MODEL_FIELDS, redact_model
 from storage.canonical import encode_json
-from storage.streams import OpeningKey
+from storage.streams import OpeningKey, format_time
 
 REPEAT_WINDOW = timedelta(minutes=10)
 """How long after it was opened a debate is joined; one that is being run is joined later, too."""
@@ -142,5 +142,4 @@ def find_repeated_turn(
 def build_opening_key(owner: str, actor: str, identity: RequestIdentity, now: datetime) -> OpeningKey:
     """The key of what this actor asks for at this time, for debates of this owner."""
     digest = sha256(encode_json({"owner": owner, "actor": actor, "asked": dict(identity.data)})).hexdigest()
-    start = (now - identity.window).isoformat(timespec="milliseconds") if identity.window else ""
-    return OpeningKey(digest, start.replace("+00:00", "Z"))
+    return OpeningKey(digest, format_time(now - identity.window) if identity.window else "")

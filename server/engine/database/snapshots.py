@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from server.debate.facts.events import Event, Recorded
 from server.debate.machine.kinds import load
@@ -48,11 +47,6 @@ class DebateSnapshot(StoredDebate):
 def build_debate_id() -> str:
     """Twelve letters and digits that are not mistaken for each other: 59 random bits."""
     return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
-
-
-def format_time(time: datetime) -> str:
-    """As entries have it: UTC, ISO 8601 with milliseconds; sorts as text."""
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_entry(entry: Entry) -> Recorded:

@@ -28,7 +28,7 @@ from server.engine.database.errors import (
 from server.engine.database.origins import RECEIPT, find_provenance, read_origin
 from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import RequestIdentity, TwinError, build_opening_key
-from server.engine.database.snapshots import DebateSnapshot, build_debate_id, format_time, parse_entry
+from server.engine.database.snapshots import DebateSnapshot, build_debate_id, parse_entry
 from server.engine.database.summaries import build_stream_summary, build_whole_summary
 from server.signing import OWN, Origin, Signer
 from storage import LOCAL_OWNER
@@ -50,6 +50,7 @@ from storage.streams import (
     StreamFilter,
     StreamHead,
     StreamListing,
+    format_time,
 )
 
 MAX_OPENING = 4  # debates that are opened at once: more would queue for the database before other requests

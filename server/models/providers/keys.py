@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import re
-import secrets
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -20,6 +19,7 @@ import platformdirs
 from anyio import to_thread
 
 from server.debate.facts.errors import require
+from server.files import write_atomically
 from server.models.providers import keyrings
 from server.models.providers.keyrings import KeyStoreError
 from server.redaction import MIN_LENGTH, is_secret_name, learn_secrets, redact_error
@@ -205,7 +205,7 @@ def lock_file() -> Iterator[Callable[[StoredKeys], None]]:
         flags = os.O_RDWR | os.O_CREAT | NO_LINK
         with os.fdopen(os.open(path.with_name("keys.lock"), flags, 0o600), "r+b") as lock:
             wait_for_lock(lock.fileno())
-            yield lambda stored_keys: replace_file(path, stored_keys)
+            yield lambda stored_keys: write_atomically(path, format_file(stored_keys), private=True)
     except OSError as error:
         raise KeyStoreError(f"The keys in {path} cannot be changed: {error.strerror or error}.") from None
 
@@ -222,15 +222,6 @@ def wait_for_lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def replace_file(path: Path, stored_keys: StoredKeys) -> None:
-    """Replace the file atomically; other users can never read it. Raises OSError."""
+def format_file(stored_keys: StoredKeys) -> str:
     data = {"file": dict(sorted(stored_keys.in_file.items())), "keyring": sorted(stored_keys.in_keyring)}
-    draft = path.with_name(f".keys.{secrets.token_hex(8)}")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(json.dumps(data, indent=1) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    return json.dumps(data, indent=1) + "\n"

@@ -19,8 +19,8 @@ from server.debate.state.debate import Debate
 from server.debate.views.state import framing_line
 from server.engine.database.snapshots import DebateSnapshot
 from server.tools.asking.elicitation import MAX_ANSWER_SECONDS, State, ask, can_ask, read_answer, read_state
+from server.tools.asking.opening import CallingGuest
 from server.tools.asking.sampling import MAX_ASKS
-from server.tools.asking.spending import CallingGuest
 from server.tools.asking.waiting import build_client, wait
 from server.tools.tool import AskFirst, ToolCall
 

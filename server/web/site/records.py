@@ -9,7 +9,7 @@ from server.debate.machine.decide import is_round_over, next_round
 from server.debate.views.awaited import awaited_turns
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.web.sources import load_debate_data, mark_relatives
+from server.web.record import load_debate_data, mark_relatives
 
 MAX_CACHED = 8
 

@@ -39,6 +39,7 @@ from server.engine.queries import find_known_values
 from server.models.registry import NoModelError
 from server.redaction import redact_error
 from server.web.page import Place, build_page, build_policy, read_scripts, read_style
+from server.web.record import load_debate_data, load_list_data
 from server.web.site.asking import (
     Key,
     estimate_debate,
@@ -52,7 +53,6 @@ from server.web.site.feed import ChangeFeed, EventStream
 from server.web.site.listing import NARROWING, build_list
 from server.web.site.presses import Press, perform
 from server.web.site.records import Records
-from server.web.sources import load_debate_data, load_list_data
 
 SCRIPT = (Path(__file__).parent / "site.js").read_text(encoding="utf-8")
 PLACE = Place(SCRIPT, connect="'self'", send="'self'")

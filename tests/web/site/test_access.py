@@ -9,8 +9,7 @@ import pytest
 
 from server.debate.facts.errors import DebateError
 from server.models.fakes.scripted import ScriptedModel
-from server.web.site.access import AccessGuard
-from server.web.site.serving import MAX_CONNECTIONS, Site, open_port
+from server.web.site.serving import MAX_CONNECTIONS, AccessGuard, Site, open_port
 from tests.support.engines import open_engine, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.sites import Guest, open_site
