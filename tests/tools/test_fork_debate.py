@@ -72,7 +72,6 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_modern: Any
     ("changes", "told"),
     [
         ({"models": {"Eve": "mine"}}, "nobody is called 'Eve'"),
-        ({"models": {"Ada": "no such model"}}, "no such model"),
         ({"question": "Else?"}, "`changes.question` is unknown. There are: models, stances,"),
         ({"judges": {"count": 99}}, "`changes.judges.count` must be at most 9"),
     ],
@@ -157,10 +156,8 @@ def test_a_fork_shows_the_past_and_goes_on_live(cli: Cli, past: str) -> None:
     ("arguments", "code", "told"),
     [
         (["--at-round", "9"], 2, "Round 9 is not over"),
-        (["--at-round", "1", "--debater", "Eve: x"], 2, "nobody is called 'Eve'"),
         (["--at-round", "1", "--debater", "Bob"], 2, "NAME: STANCE"),
         (["--at-round", "1", "--instructions", "x" * 8001], 2, "instructions"),
-        (["--at-round", "1", "--moderator-model", "scripted"], 2, "has no moderator"),
         ([], 2, "--at-round"),
     ],
 )

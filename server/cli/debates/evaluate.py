@@ -2,9 +2,8 @@
 
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,7 +13,6 @@ from server.cli import session
 from server.debate.facts.setup.options import CacheMode
 from server.debate.facts.text import clean_line, format_count, format_dollars
 from server.engine.debates import DebateManager
-from server.files import write_atomically
 from server.models.prices import PriceTable
 from server.models.registry import choose_default_models
 from server.optional import optional_import
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from server.evaluation.runner import Evaluation
 
-FORMATS_SHOWN = ("text", "markdown", "md", "json")
 DOLLARS = click.FloatRange(0, min_open=True)
 GO_ON = "Run the same command again to go on: what is recorded is not paid for again."
 REDRAW_INTERVAL = 0.2  # seconds
@@ -53,22 +50,22 @@ REDRAW_INTERVAL = 0.2  # seconds
 @click.option(
     "--at-once", type=click.IntRange(1, 100), default=4, show_default=True, help="Debates at a time."
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --as json.")
-@click.option("--as", "shown_as", type=click.Choice(FORMATS_SHOWN), default="text", show_default=True)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
+@session.json_option
 @click.pass_obj
 def evaluate(settings: Settings, /, file: BinaryIO, **options: Any) -> None:
     """Measure on your own questions whether debating pays.
 
     One model, blind votes, second opinions and debates answer the same questions. Each line of the file is
     {"id", "question", "options": [2 to 26 texts], "answer": index of the right one}. Blind votes take as many tokens
-    as each debate took. Run again after an interruption, what was recorded is not paid for again.
+    as each debate took. Run again after an interruption, what was recorded is not paid for again. A file or a pipe gets
+    the report as Markdown.
 
     Example: counterpoint evaluate questions.jsonl --model openai/gpt-5.6-terra --judge anthropic/claude-sonnet-5-5
     """
     with optional_import():  # no other command needs these
         from server.evaluation.plan import Plan  # noqa: PLC0415
         from server.evaluation.questions import MAX_FILE_BYTES, parse_questions  # noqa: PLC0415
+        from server.evaluation.report import render_markdown  # noqa: PLC0415
         from server.evaluation.results import build_results  # noqa: PLC0415
         from server.evaluation.runner import Budget, Evaluation  # noqa: PLC0415
 
@@ -101,7 +98,12 @@ def evaluate(settings: Settings, /, file: BinaryIO, **options: Any) -> None:
     results["spent"] = {"calls": work.calls, "cost_usd": f"{work.cost_usd:f}"}
     notes = list_notes(work)
     results["notes"] = notes
-    write_results(results, notes, "json" if options["as_json"] else options["shown_as"], options["output"])
+    if options["as_json"]:
+        click.echo(session.format_json(results))
+    elif (out := session.open_terminal()).is_terminal:
+        out.print_markdown(render_markdown(results, notes))
+    else:
+        click.echo(render_markdown(results, notes), nl=False)
     if notes:
         raise click.ClickException(clean_line(f"{' '.join(notes)} {GO_ON}"))
 
@@ -118,24 +120,6 @@ def list_notes(work: "Evaluation") -> list[str]:
     if (unnamed_count := len(work.stopped) - 3) > 0:
         notes.append(f"{format_count(unnamed_count, 'more debate')} not over.")
     return notes
-
-
-def write_results(results: Any, notes: Sequence[str], shown_as: str, output: Path | None) -> None:
-    """Print the results, or write them to a file. Raises ClickException if it cannot be written."""
-    from server.evaluation.report import render_markdown  # noqa: PLC0415
-
-    if shown_as == "text" and output is None:
-        session.open_terminal().print_markdown(render_markdown(results, notes))
-        return
-    is_json = shown_as == "json"
-    text = session.format_json(results) + "\n" if is_json else render_markdown(results, notes)
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        write_atomically(output, text)
-    except OSError as error:
-        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
 
 
 class Display:

@@ -144,7 +144,7 @@ async def test_what_cannot_be_asked_is_refused_with_a_sentence_and_opens_nothing
             "Name none, and two are named.",
         ),
         ({"options": {"effort": "heroic"}}, "effort"),
-        ({"documents": [{"title": "x"}]}, "documents"),
+        ({"documents": [{"title": "x"}]}, "A document: Field required."),
         ({"more": 1}, "more"),
     ):
         for path in ("estimate", "debates"):
