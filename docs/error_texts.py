@@ -28,7 +28,7 @@ AREAS = {
     "Reading, importing and verifying": (
         "server/debate/records server/debate/views server/debate/analysis server/engine/queries.py "
         "server/engine/transfer.py server/engine/receipts.py server/engine/verification.py server/web "
-        "server/cli/debates/export.py server/cli/debates/verify.py server/cli/debates/view.py"
+        "server/cli/debates/export.py server/cli/debates/verify.py server/cli/debates/watch.py"
     ),
     "The database": "server/engine/database server/engine server/upkeep storage server/cli/installation/databases.py",
     "Research and hooks": "server/research server/hooks server/http.py",

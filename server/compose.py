@@ -193,7 +193,7 @@ def start_upkeep(manager: DebateManager, settings: Settings) -> None:
         manager.keep_running(recovery.run)
     if settings.has_retention:
         with optional_import():
-            from server.upkeep.retention import Retention  # noqa: PLC0415  (few servers need it)
+            from server.upkeep.prune import Retention  # noqa: PLC0415  (few servers need it)
 
         retention = Retention(manager, settings.retention_days, settings.retention_days_by_owner)
         manager.keep_running(retention.run)

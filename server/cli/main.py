@@ -9,7 +9,6 @@ import anyio
 import click
 
 from server.cli import session
-from server.cli.completion import completion
 from server.cli.debates import (
     adopt,
     debate,
@@ -22,7 +21,6 @@ from server.cli.debates import (
     verify,
     watch,
 )
-from server.cli.debates.view import view
 from server.cli.help import QuestionGroup
 from server.cli.installation import databases, doctor, keys, models, tokens
 from server.cli.installation.install import install, uninstall
@@ -94,10 +92,10 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 
 for command in (
-    *(debate.debate, debate.fork, demo.demo, evaluate.evaluate, view, watch.watch),
+    *(debate.debate, debate.fork, demo.demo, evaluate.evaluate, watch.view, watch.watch),
     *(listing.list_debates, listing.recall_debates, export.export, export.import_debate, adopt.adopt),
     *(listing.queue, steer.intervene, steer.tag, steer.delete, ledger.ledger, verify.receipt, verify.verify),
-    *(install, uninstall, doctor.doctor, keys.keys, models.models, tokens.token, completion),
+    *(install, uninstall, doctor.doctor, keys.keys, models.models, tokens.token, session.completion),
     *(databases.cache, databases.backup, databases.db),
 ):
     counterpoint.add_command(command)

@@ -1,4 +1,4 @@
-"""What a command needs to do its work: a debate manager, interruption by signals, and output."""
+"""What a command needs to do its work: a debate manager, completion in the shell, signals, and output."""
 
 import json
 import signal
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import anyio
 import click
 
-from server.cli.completion import complete_id
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.setup.options import CacheMode
 from server.engine.database.snapshots import DebateSnapshot
@@ -22,6 +21,57 @@ from server.settings import Settings
 
 if TYPE_CHECKING:
     from server.cli.terminal import Terminal
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from click.shell_completion import CompletionItem, get_completion_class
+
+from server.debate.facts.text import format_heading
+from storage.addresses import is_address
+
+PROGRAM = "counterpoint"
+SHELLS = ("bash", "zsh", "fish")
+MAX_IDS = 50
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the script with which SHELL completes commands and ids.
+
+    For bash add this line to ~/.bashrc: eval "$(counterpoint completion bash)". For zsh the same with zsh; for fish:
+    counterpoint completion fish | source.
+
+    Example: counterpoint completion zsh
+    """
+    shell_class = get_completion_class(shell)
+    assert shell_class
+    root = ctx.find_root().command
+    click.echo(shell_class(root, {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE").source())
+
+
+def complete_id(ctx: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The debates whose ids begin with `typed`, newest first, with their questions; none without a database."""
+    with suppress(DebateError, OSError, ExceptionGroup):
+        settings = Settings.read(os.environ)
+        if db := ctx.find_root().params.get("db"):
+            settings = settings.model_copy(update={"db": db})
+        if is_address(settings.database) or Path(settings.database).is_file():
+            return anyio.run(list_items, settings, typed)
+    return []
+
+
+async def list_items(settings: Settings, typed: str) -> list[CompletionItem]:
+    from server.startup import open_storage  # noqa: PLC0415  (imports the database)
+
+    async with open_storage(settings) as storage:
+        if typed:
+            return [CompletionItem(name) for name in await storage.lists.find_by_prefix(typed, limit=MAX_IDS)]
+        newest = await storage.lists.find(limit=MAX_IDS)
+    return [CompletionItem(row.stream, help=format_heading(str(row.title))) for row in newest]
+
 
 ACTOR = "terminal"
 T = TypeVar("T")

@@ -3,9 +3,8 @@
 The first call imports the code that answers calls: many clients start a server only to list its tools.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
@@ -75,12 +74,12 @@ def build_server(
         },
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=import_at_call("resources", "list_resources"),
-        on_list_resource_templates=import_at_call("resources", "list_templates"),
+        on_list_resources=lambda context, params: load_resources().list_resources(context, params),
+        on_list_resource_templates=lambda context, params: load_resources().list_templates(context, params),
         on_read_resource=read_resource,
-        on_list_prompts=import_at_call("prompts", "list_prompts"),
-        on_get_prompt=import_at_call("prompts", "get_prompt"),
-        on_completion=import_at_call("resources", "complete"),
+        on_list_prompts=lambda context, params: load_prompts().list_prompts(context, params),
+        on_get_prompt=lambda context, params: load_prompts().get_prompt(context, params),
+        on_completion=lambda context, params: load_resources().complete(context, params),
         on_subscriptions_listen=updates.listen,
         on_subscribe_resource=updates.follow,
         on_unsubscribe_resource=updates.unfollow,
@@ -162,13 +161,16 @@ async def handle_task(context: RequestContext, params: TaskParams) -> dict[str, 
     return await (tasks.get if context.method == "tasks/get" else tasks.cancel)(context, params)
 
 
-def import_at_call(module: str, function: str) -> Callable[[RequestContext, Any], Awaitable[Any]]:
-    """A function of a module beside this one, which is imported when it is called."""
+def load_resources() -> Any:
+    from server.mcp import resources  # noqa: PLC0415
 
-    async def call(context: RequestContext, params: Any) -> Any:
-        return await getattr(import_module(f"server.mcp.{module}"), function)(context, params)
+    return resources
 
-    return call
+
+def load_prompts() -> Any:
+    from server.mcp import prompts  # noqa: PLC0415
+
+    return prompts
 
 
 async def read_resource(
@@ -176,6 +178,5 @@ async def read_resource(
 ) -> types.ReadResourceResult:
     if params.uri.startswith(app.ADDRESS):
         return app.read_app(params)
-    from server.mcp import resources  # noqa: PLC0415
-
-    return await resources.read_resource(context, params)
+    result: types.ReadResourceResult = await load_resources().read_resource(context, params)
+    return result

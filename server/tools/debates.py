@@ -30,7 +30,7 @@ from server.models.registry import NoModelError
 from server.redaction import MODEL_FIELDS, redact_model
 from server.tools import pages, results, texts
 from server.tools.arguments.refusals import ARGUMENT_HINTS
-from server.tools.asking import opening, positions
+from server.tools.asking import opening
 from server.tools.asking.elicitation import can_ask, read_state
 from server.tools.asking.opening import CallingGuest
 from server.tools.asking.sampling import get_queue, offers_sampling
@@ -131,11 +131,11 @@ class StartDebate(ToolArguments, requests.DebateRequest):
 
     async def execute(self, call: ToolCall) -> ToolOutput:
         deadline, joined = anyio.current_time() + self.wait_seconds, False
-        snapshot = await positions.resume(call, self, deadline)
+        snapshot = await opening.resume(call, self, deadline)
         try:
             snapshot = snapshot or await self._start(call, deadline)
         except TwinError as twin:
-            snapshot, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
+            snapshot, joined = await opening.join(call, twin.debate_id, deadline, run=self.run), True
         if not self.run or snapshot.debate.find_interventions(PositionsDeclined):
             return await build_step(call, snapshot, joined=joined)
         return await follow(call, snapshot, deadline, joined=joined, is_polled=self.wait_seconds > 0)
@@ -143,10 +143,10 @@ class StartDebate(ToolArguments, requests.DebateRequest):
     async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot:
         joins = not self.again
         try:
-            return await positions.start(call, opening.apply_answer(call, self), deadline, joins=joins)
+            return await opening.start(call, opening.add_named_models(call, self), deadline, joins=joins)
         except NoModelError as error:
             answered = await opening.ask_for_models(call, self, error, deadline)
-        return await positions.start(call, answered, deadline, joins=joins)
+        return await opening.start(call, answered, deadline, joins=joins)
 
 
 class ForkDebate(ToolArguments):

@@ -9,7 +9,7 @@ from mcp.types import ElicitRequestFormParams, ElicitResult, ErrorData, InputReq
 
 from server.models import ModelError
 from server.models.fakes.scripted import ScriptedModel
-from server.tools.asking.positions import REFLEX_SECONDS
+from server.tools.asking.opening import REFLEX_SECONDS
 from tests.support.client_calls import call, result_text
 from tests.support.mcp_debates import (
     build_scripted_model,

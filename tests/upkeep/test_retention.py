@@ -10,8 +10,7 @@ import pytest
 
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
-from server.upkeep.prune import prune_debates
-from server.upkeep.retention import DELAY, LEASE, Retention
+from server.upkeep.prune import DELAY, LEASE, Retention, prune_debates
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from server.cli import session
-from server.cli.completion import complete_id
 from server.cli.terminal import quote_words
 from server.debate.facts.text import clean_line, format_count
 from server.debate.views.provenance import describe_provenance
@@ -24,7 +23,7 @@ MAX_NAMED = 5  # ids in a sentence
 
 
 @click.command()
-@click.argument("debate_ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_id)
+@click.argument("debate_ids", metavar="ID...", nargs=-1, required=True, shell_complete=session.complete_id)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @session.json_option
 @click.pass_obj

@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from server.cli import session
-from server.cli.completion import complete_id
 from server.cli.debates.options import (
     CANDIDATE_OPTIONS,
     DEBATE_OPTIONS,
@@ -61,7 +60,7 @@ OPTIONS_WHEN_CONTINUING = {
     "--continue",
     "continue_id",
     metavar="ID",
-    shell_complete=complete_id,
+    shell_complete=session.complete_id,
     help="Continue this debate, also with other models; a paused one is resumed.",
 )
 @click.option(

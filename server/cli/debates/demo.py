@@ -16,7 +16,7 @@ import click
 
 from server.cli import session
 from server.cli.debates.debate import start_debate
-from server.cli.debates.view import open_browser
+from server.cli.debates.watch import open_browser
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.machine.transitions import replay as replay_events

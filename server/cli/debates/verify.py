@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from server.cli import session
-from server.cli.completion import complete_id
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
 from server.engine.database.errors import DebateArchivedError, DebateDeletedError
@@ -73,7 +72,7 @@ def read_public_key(text: str) -> bytes:
 
 
 @click.command()
-@click.argument("debate_id", metavar="[ID]", required=False, shell_complete=complete_id)
+@click.argument("debate_id", metavar="[ID]", required=False, shell_complete=session.complete_id)
 @click.option("--public-key", is_flag=True, help="Print the public key of this installation instead.")
 @click.pass_obj
 def receipt(settings: Settings, debate_id: str | None, public_key: bool) -> None:

@@ -7,8 +7,7 @@ from typing import Self
 
 from rich.console import RenderableType
 
-from server.cli.live.board import Scene, build_board, describe_pause
-from server.cli.live.cards import Deck
+from server.cli.live.board import Deck, Scene, build_board, describe_pause
 from server.cli.live.events import print_event, print_setup
 from server.cli.live.region import Region
 from server.cli.terminal import Terminal
