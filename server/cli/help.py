@@ -36,8 +36,6 @@ DEBATE_OPTIONS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """By heading and parameter; every other option stands under the last one."""
 
-Rows = list[tuple[str, str]]
-
 
 def write_groups(
     formatter: click.HelpFormatter, rows: Mapping[str, tuple[str, str]], groups: Mapping[str, tuple[str, ...]]

@@ -6,10 +6,9 @@ from contextlib import asynccontextmanager
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from server.background_tasks import BackgroundTasks
 from server.engine.debates import DebateManager
@@ -59,23 +58,24 @@ class Service:
             RequestRates(settings.owner_requests_per_minute, manager.store.storage.rates),
         )
         self.visitors = Visitors(manager)
-        self.app = self._build_application(self._build_endpoint(settings, is_stateless), settings)
+        self.app = self._build_application(settings, is_stateless=is_stateless)
         if telemetry:
             telemetry.instruments.waiting.sources["requests"] = self.admission.limit.waiting.count
 
-    def _build_endpoint(self, settings: Settings, is_stateless: bool) -> ASGIApp:
+    def _build_endpoint(self, settings: Settings) -> ASGIApp:
         """What answers requests of MCP. Who sends one is known before its body is read."""
         mcp: ASGIApp = StreamableHTTPASGIApp(self.sessions)
-        mcp = ScopedRequests(PostOnly(mcp) if is_stateless else mcp, self.accounts)
+        mcp = ScopedRequests(mcp, self.accounts)
         mcp = self.admission = Admission(mcp)
         mcp = BoundedBodies(mcp, max_bytes=settings.max_body)
         return Authentication(RatedRequests(mcp, self.rates), self.accounts)
 
-    def _build_application(self, mcp: ASGIApp, settings: Settings) -> ASGIApp:
+    def _build_application(self, settings: Settings, *, is_stateless: bool) -> ASGIApp:
         routes: list[BaseRoute] = [
-            Route(HEALTH_PATH, self.tell_health),
+            Route(HEALTH_PATH, PlainTextResponse("ok")),
             Route(READY_PATH, self.readiness.tell),
-            Route(MCP_PATH, mcp),
+            # Without sessions there are no streams to open and no sessions to end.
+            Route(MCP_PATH, self._build_endpoint(settings), methods=["POST"] if is_stateless else None),
             Route("/", RedirectResponse(f"{PAGE_PATH}/")),
             Route(PAGE_PATH, RedirectResponse(f"{PAGE_PATH}/")),
             Mount(PAGE_PATH, build_pages(self.accounts, self.visitors, self.rates, settings.max_body)),
@@ -117,18 +117,3 @@ class Service:
         self.updates.serve_listener.close()
         self.sessions.close_streams()
         self.visitors.close_streams()
-
-    async def tell_health(self, _request: Request) -> Response:
-        return PlainTextResponse("ok")
-
-
-class PostOnly:
-    """Without sessions there are no streams to open and no sessions to end."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_post = scope["method"] == "POST"
-        answer = self.app if is_post else Response(status_code=405, headers={"allow": "POST"})
-        await answer(scope, receive, send)

@@ -99,6 +99,25 @@ class Accounts:
         """Who has the token or the page session of a request under way. Raises as `verify`."""
         return await self.page_sessions.verify(credential) or await self.verify(credential)
 
+    async def answer(
+        self,
+        app: ASGIApp,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        credential: str,
+        verified: AccessToken | None,
+    ) -> None:
+        """Have `app` answer for whom the credential is of; None: for nobody. `app` finds the user in the scope."""
+        user = AuthenticatedUser(verified) if verified else None
+        inside = {**scope, "user": user} if user else scope
+        before = auth_context_var.set(user)
+        try:
+            known = credential if verified else ""
+            await self.requests.answer(app, inside, receive, send, known, verified)
+        finally:
+            auth_context_var.reset(before)
+
     def challenge(self, asgi: Scope, status: int, error: str, text: str, **more: str) -> JSONResponse:
         """A refusal as of RFC 6750, which names no error where no token was sent; where to get one, as of RFC 9728."""
         parameters_of_error = {"error": error, "error_description": text} if error else {}
@@ -140,28 +159,19 @@ class Authentication:
         self.app, self.accounts = app, accounts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        user, refusal, verified = None, None, None
-        headers = Headers(scope=scope)
+        refusal, verified, headers = None, None, Headers(scope=scope)
         token = find_bearer(headers)
         try:
             verified = await self.accounts.verify(token) if token else None
-            if verified:
-                user = AuthenticatedUser(verified)
-            elif token is not None or await self.accounts.are_needed():
+            if not verified and (token is not None or await self.accounts.are_needed()):
                 refusal = self.accounts.challenge(
                     scope, 401, "invalid_token" if token else "", "A token is needed, and this is none."
                 )
-            elif is_forwarded(headers):
+            elif not verified and is_forwarded(headers):
                 refusal = refuse(403, FORWARDED_REFUSAL, scope)
         except (DebateError, StorageError) as error:
             refusal = refuse(503, tell_unread(error), scope)
-        before = auth_context_var.set(user)
-        try:
-            asked = scope if user is None else {**scope, "user": user}
-            answer = refusal or self.app
-            await self.accounts.requests.answer(answer, asked, receive, send, token or "", verified)
-        finally:
-            auth_context_var.reset(before)
+        await self.accounts.answer(refusal or self.app, scope, receive, send, token or "", verified)
 
 
 def tell_unread(error: DebateError | StorageError) -> str:

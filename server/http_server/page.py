@@ -11,8 +11,6 @@ from html import escape
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
-from mcp.server.auth.middleware.auth_context import auth_context_var
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -101,34 +99,24 @@ class SignedIn:
         self.app, self.accounts = app, accounts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        user, refusal, headers = None, None, Headers(scope=scope)
+        refusal: Response | None = None
+        verified, headers = None, Headers(scope=scope)
         session_id = find_cookie(headers)
         try:
-            user = await find_user(self.accounts, session_id)
-            if user is None and await self.accounts.are_needed():
+            verified = await self.accounts.page_sessions.verify(session_id)
+            if verified:
+                needed = READ if scope["method"] in READING else DEBATE
+                if not Caller(str(verified.subject), frozenset(verified.scopes)).may(needed):
+                    refusal = refuse(403, f"This needs the scope {needed}, which your token does not have.")
+            elif await self.accounts.are_needed():
                 is_page = "text/html" in headers.get("accept", "") and scope["method"] in READING
                 address = f"{scope['root_path']}/sign-in"
                 refusal = RedirectResponse(address, 303) if is_page else refuse(401, "Sign in again.")
-            elif user is None and is_forwarded(headers):
+            elif is_forwarded(headers):
                 refusal = refuse(403, FORWARDED_REFUSAL)
         except (DebateError, StorageError) as error:
             refusal = refuse(503, tell_unread(error))
-        before = auth_context_var.set(user)
-        try:
-            needed = READ if scope["method"] in READING else DEBATE
-            if not refusal and not read_caller().may(needed):
-                refusal = refuse(403, f"This needs the scope {needed}, which your token does not have.")
-            verified = user.access_token if user else None
-            answer, known = refusal or self.app, session_id if user else ""
-            await self.accounts.requests.answer(answer, scope, receive, send, known, verified)
-        finally:
-            auth_context_var.reset(before)
-
-
-async def find_user(accounts: Accounts, session_id: str) -> AuthenticatedUser | None:
-    """Raises StorageError, DebateError."""
-    verified = await accounts.page_sessions.verify(session_id)
-    return AuthenticatedUser(verified) if verified else None
+        await self.accounts.answer(refusal or self.app, scope, receive, send, session_id, verified)
 
 
 def find_cookie(headers: Headers) -> str:
@@ -148,12 +136,12 @@ class SignIn:
 
     async def show(self, request: Request) -> Response:
         try:
-            user = await find_user(self.accounts, find_cookie(request.headers))
+            verified = await self.accounts.page_sessions.verify(find_cookie(request.headers))
         except (DebateError, StorageError):
             return build_form("The tokens cannot be read now.", 503)
-        if user is None:
+        if verified is None:
             return build_form()
-        owner = escape(str(user.access_token.subject))
+        owner = escape(str(verified.subject))
         return build_html(
             f"<p>You are signed in as {owner}.</p><p><a href='./'>All debates</a></p>"
             "<form method='post' action='sign-out'><button>Sign out</button></form>"

@@ -30,7 +30,13 @@ from server.http_server.probes import open_metrics
 from server.models.own import OwnModel
 from server.settings import Settings
 from server.startup import handle_hangup, open_storage
-from server.web.connections import MAX_AT_ONCE, BoundedProtocol, compute_connection_limit
+from server.web.connections import (
+    MAX_AT_ONCE,
+    MAX_QUEUED,
+    BoundedProtocol,
+    compute_connection_limit,
+    listen,
+)
 from storage.addresses import is_address
 
 IDLE_SECONDS = 75  # until a connection on which nothing is asked is closed: longer than proxies keep theirs
@@ -38,9 +44,6 @@ NOTICE_SECONDS = 1.5  # until a proxy asks this server no more
 ANSWER_SECONDS = 2  # for the last answers, once no more are begun
 CLOSE_SECONDS = 3.0  # from the end of draining to the end of the process, whatever holds it up
 MAX_PORT = 65_535
-MAX_QUEUED = (
-    1024  # connections that wait to be accepted: a client whose connection is dropped waits for seconds
-)
 
 
 def parse_place(text: str) -> Place:
@@ -55,22 +58,11 @@ def parse_place(text: str) -> Place:
 
 
 def open_listener(place: Place) -> socket.socket:
-    """A socket that listens. Port 0: any that is free. Raises InvalidRequestError."""
+    """Raises InvalidRequestError."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            place.host, place.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)  # with the protocol named, answers are sent at once
+        return listen(place.host, place.port)
     except OSError as error:
         raise InvalidRequestError(f"{place.netloc} cannot be listened on: {error.strerror}.") from None
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(MAX_QUEUED)
-    except OSError as error:
-        listener.close()
-        raise InvalidRequestError(f"{place.netloc} cannot be listened on: {error.strerror}.") from None
-    return listener
 
 
 class HttpServer(uvicorn.Server):

@@ -81,40 +81,40 @@ stand in the result). If it is paused, tell me the reason before you resume it w
 
 {report}"""
 
+
+def build_prompt(name: str, title: str, description: str, argument: str, meaning: str) -> types.Prompt:
+    arguments = [types.PromptArgument(name=argument, description=meaning, required=True)]
+    return types.Prompt(name=name, title=title, description=description, arguments=arguments)
+
+
 PROMPTS = [
-    types.Prompt(
-        name="second_opinion",
-        title="Second opinion",
-        description="Have the answer that is on its way checked by models that answer apart and check each other.",
-        arguments=[types.PromptArgument(name="question", description="The question, whole", required=True)],
+    build_prompt(
+        "second_opinion",
+        "Second opinion",
+        "Have the answer that is on its way checked by models that answer apart and check each other.",
+        "question",
+        "The question, whole",
     ),
-    types.Prompt(
-        name="red_team",
-        title="Red team",
-        description="Have a plan attacked and defended, and hear how it can fail and what to change in it.",
-        arguments=[
-            types.PromptArgument(name="plan", description="The plan, or where it stands", required=True)
-        ],
+    build_prompt(
+        "red_team",
+        "Red team",
+        "Have a plan attacked and defended, and hear how it can fail and what to change in it.",
+        "plan",
+        "The plan, or where it stands",
     ),
-    types.Prompt(
-        name="decide",
-        title="Decide",
-        description="Have options defended against each other, and hear what the decision hangs on.",
-        arguments=[
-            types.PromptArgument(
-                name="options", description="The options, with what is to be decided", required=True
-            )
-        ],
+    build_prompt(
+        "decide",
+        "Decide",
+        "Have options defended against each other, and hear what the decision hangs on.",
+        "options",
+        "The options, with what is to be decided",
     ),
-    types.Prompt(
-        name="resume",
-        title="Resume a debate",
-        description="Take up a debate again where it stands, and hear its verdict.",
-        arguments=[
-            types.PromptArgument(
-                name="debate_id", description="The id of the debate, or its beginning", required=True
-            )
-        ],
+    build_prompt(
+        "resume",
+        "Resume a debate",
+        "Take up a debate again where it stands, and hear its verdict.",
+        "debate_id",
+        "The id of the debate, or its beginning",
     ),
 ]
 

@@ -166,18 +166,19 @@ class ForkDebate(ToolArguments):
     async def execute(self, call: ToolCall) -> ToolOutput:
         deadline, joined = anyio.current_time() + self.wait_seconds, False
         try:
-            snapshot = await self._find_own_fork(call) or await self._fork(call, deadline)
+            snapshot = await self._find_own_fork(call) or await call.manager.fork(
+                self.debate_id,
+                self.at_round,
+                self.changes,
+                actor=call.actor,
+                joins=not self.again,
+                guest=CallingGuest(build_client(call), call=call, deadline=deadline),
+            )
         except TwinError as twin:
             snapshot, joined = await call.manager.join(twin.debate_id, run=self.changes.run), True
         if not self.changes.run:
             return await build_step(call, snapshot, joined=joined)
         return await follow(call, snapshot, deadline, joined=joined, is_polled=self.wait_seconds > 0)
-
-    async def _fork(self, call: ToolCall, deadline: float) -> DebateSnapshot:
-        guest = CallingGuest(build_client(call), call=call, deadline=deadline)
-        return await call.manager.fork(
-            self.debate_id, self.at_round, self.changes, actor=call.actor, joins=not self.again, guest=guest
-        )
 
     async def _find_own_fork(self, call: ToolCall) -> DebateSnapshot | None:
         """The fork that this call opened before it asked the client."""

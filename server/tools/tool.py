@@ -147,7 +147,8 @@ class Tool:
             if typed := getattr(arguments, "debate_id", ""):
                 full_id = await find_debate_id(call.manager, typed)
                 arguments = arguments.model_copy(update={"debate_id": full_id})
-            return say_taken(await arguments.execute(call), reading.describe())
+            output, taken = await arguments.execute(call), reading.describe()
+            return replace(output, taken=taken) if isinstance(output, BegunRun) else add_taken(output, taken)
         except AskFirst as request:
             return request.question
         except DebateError as error:
@@ -156,11 +157,6 @@ class Tool:
         except Exception as error:
             logger.exception("Tool %s failed", listed_tool.name)
             return build_failure(listed_tool.name, error)
-
-
-def say_taken(output: ToolOutput, taken: str) -> ToolOutput:
-    """The output, which says what was taken for what."""
-    return replace(output, taken=taken) if isinstance(output, BegunRun) else add_taken(output, taken)
 
 
 def add_taken(result: types.CallToolResult, taken: str) -> types.CallToolResult:

@@ -144,7 +144,8 @@ class Copy:
             return
         self.result.copied_debates += 1
         self.result.copied_entries += added
-        self.result.recorded_elsewhere += bool(added) and self.is_from_elsewhere(debate_id, head)
+        if added:
+            self.result.recorded_elsewhere += self.source.store.read_origin(debate_id, head).elsewhere > 0
 
     async def build_summary(
         self, debate_id: str, entries: list[Entry], seal: str, owner: str
@@ -155,9 +156,6 @@ class Copy:
         except StorageUnavailableError:
             return await self.storage.summaries.read(debate_id)
         return build_whole_summary(snapshot)
-
-    def is_from_elsewhere(self, debate_id: str, head: StreamHead) -> bool:
-        return self.source.store.read_origin(debate_id, head).elsewhere > 0
 
     def is_adopted(self, debate_id: str, head: StreamHead) -> bool:
         return self.source.store.read_origin(debate_id, head).adopted

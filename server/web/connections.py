@@ -12,6 +12,7 @@ import asyncio
 import heapq
 import ipaddress
 import logging
+import socket
 from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,7 +31,26 @@ CLOSED_PART = (
     100  # one of so many makes room at a time: looking at all for each new one would hold a server up
 )
 
+MAX_QUEUED = 1024  # that wait to be accepted: a client whose connection is dropped waits for seconds
+
 logger = logging.getLogger(__name__)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Port 0: any that is free. Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
+    )[0]
+    # Name the protocol: only then asyncio sets TCP_NODELAY. Without it each answer waits 40 ms for the client.
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(MAX_QUEUED)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def compute_connection_limit() -> int:

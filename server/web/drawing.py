@@ -41,7 +41,7 @@ from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.facts.fact import Fact
 from server.debate.facts.quoting import unescape_markup
-from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.debate import Debate
 from server.debate.state.labels import locate_labels, order_sides
 from server.debate.state.seats import current_model
 from server.debate.views.advice import describe_advice
@@ -59,31 +59,32 @@ Place = tuple[int, str]
 """The number of an entry, and the field of its body with the text."""
 
 
+REPORT = {
+    *("answer", "headline", "verdict", "reasoning", "outcome", "winner", "winner_stance", "deliverable"),
+    *("deliverable_problem", "beliefs", "rounds_of_talk", "turn_count", "cost", "cost_usd"),
+}
+"""Fields of the report that the page draws."""
+
+
 def build_drawing(source: ViewSource, visible_entries: Iterable[Recorded]) -> Row:
     """The drawing of a debate. `visible_entries`: those that readers may see in full."""
     entries, debate = tuple(visible_entries), source.debate
     setup, visible = debate.setup, hide_answers(debate)
     graph, places = find_graph(visible), locate_turns(entries)
-    progress = build_progress(debate)
+    progress, report = build_progress(debate), build_report(debate)
     return {
         "positions": [
-            {
-                "name": seat.name,
-                "stance": seat.stance,
-                "role": seat.role,
-                "model": current_model(debate, seat.name),
-            }
+            {"name": seat.name, "stance": seat.stance, "model": current_model(debate, seat.name)}
             for seat in known_debaters(setup)
         ],
-        "judges": [{"seat": seat, "model": current_model(debate, seat)} for seat in judge_seats(setup)],
-        "lines": [row._asdict() for row in list_lines(build_report(debate).answer, source.id)],
+        "lines": [row._asdict() for row in list_lines(report.answer, source.id)],
         "answers": build_answers(visible) if setup.answering else [],
         "advice": {
             str(entry.seq): describe_advice(debate, entry.event)
             for entry in entries
             if isinstance(entry.event, AdviceEvent)
         },
-        "report": build_report(debate).model_dump(exclude={"question", "positions", "claims"}),
+        "report": report.model_dump(include=REPORT),
         "claims": build_claim_rows(visible, graph),
         "points": build_points(visible, graph, places),
         "links": build_links(graph),

@@ -72,10 +72,6 @@ def write_debate(settings: Settings, debate_id: str, file_format: str, *, family
     return remove_invisible(view.render_text(source)).rstrip("\n")
 
 
-def describe_recorder(row: queries.DebateRow) -> str:
-    return "recorded here" if row.provenance.recorded_here else "recorded elsewhere"
-
-
 @click.command("import")
 @click.argument("file", type=click.File("rb"))
 @click.pass_obj
@@ -103,7 +99,10 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
             note if adopted else f"{note} Ledger and memory use it after: counterpoint adopt {snapshot.id}"
         )
     if twins:
-        names = ", ".join(f"{row.debate_id} ({describe_recorder(row)})" for row in twins[:MAX_NAMED])
+        names = ", ".join(
+            f"{row.debate_id} (recorded {'here' if row.provenance.recorded_here else 'elsewhere'})"
+            for row in twins[:MAX_NAMED]
+        )
         rest = f" and {len(twins) - MAX_NAMED} more" if len(twins) > MAX_NAMED else ""
         click.echo(f"Its question was asked here before: {names}{rest}.")
     if not snapshot.debate.ended:

@@ -7,7 +7,6 @@ from typing import Any, BinaryIO
 import click
 
 from server.cli import session
-from server.debate.analysis.beliefs import Calibration
 from server.debate.analysis.confidence import describe_outcome
 from server.debate.analysis.debates import format_weight
 from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_panel
@@ -83,7 +82,7 @@ def show(settings: Settings, as_json: bool) -> None:
 
     async def read(manager: DebateManager) -> tuple[list[Judgment], dict[str, Any]]:
         ledger = (manager.store.storage.ledger, manager.store.name_ledger(settings.owner))
-        calibration = dump_calibration(await stored.read_calibration(*ledger))
+        calibration = asdict(await stored.read_calibration(*ledger))
         return await stored.read_judgments(*ledger), calibration
 
     judgments, calibration = session.run_with_manager(settings, read)
@@ -196,10 +195,6 @@ def read_file(file: BinaryIO) -> LabelledFile:
 
 def round_share(share: Fraction | None) -> float | None:
     return None if share is None else round(float(share), 4)
-
-
-def dump_calibration(calibration: Calibration) -> dict[str, Any]:
-    return {"items": calibration.items, "scale": calibration.scale, "intercept": calibration.intercept}
 
 
 def dump_judge(statistics: JudgeStatistics) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from server.debate.analysis.mirrors import describe_escalation
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, describe_measurement
 from server.debate.commands.setup.effort import describe_effort
 from server.debate.facts import interventions
-from server.debate.facts.advice import AdviceEvent, Advised, Checked, Exchanged, Reported, Reviewed
+from server.debate.facts.advice import Advised, Checked, Exchanged, Reported, Reviewed
 from server.debate.facts.answers import (
     DefaultPlanUsed,
     Digested,
@@ -49,7 +49,7 @@ from server.debate.facts.quoting import quote, unescape_markup
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_count, format_heading
 from server.debate.interventions.registry import find_action
-from server.debate.state.debate import Debate, name_judge
+from server.debate.state.debate import name_judge
 from server.debate.state.seats import find_officers
 from server.debate.views import markdown
 from server.debate.views.advice import describe_advice, is_answer_of
@@ -87,12 +87,6 @@ def print_turn(out: Terminal, snapshot: DebateSnapshot, event: Spoke) -> None:
     print_section(out, f"{event.seat} ({stance}){target}{cut_note}", text, f"bold {colour}")
 
 
-def print_advice(out: Terminal, debate: Debate, event: AdviceEvent) -> None:
-    """Print in short what a seat of the answer format wrote; `show` has all of it. The report is printed at the end."""
-    if not is_answer_of(debate, event):
-        print_section(out, *describe_advice(debate, event, is_short=True))
-
-
 def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None:  # noqa: C901, PLR0912, PLR0915  (a case for each kind)
     """Print what an event says; nothing for events whose content is in the verdict."""
     match event := name_event(snapshot.debate, event):
@@ -123,13 +117,16 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None: 
             tools = [f"{lookup.tool}{' (failed)' if lookup.failed else ''}" for lookup in event.lookups]
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
         case Advised() | Reviewed() | Exchanged() | Reported() | Checked():
-            print_advice(out, snapshot.debate, event)
+            if not is_answer_of(snapshot.debate, event):  # which is printed at the end
+                print_section(out, *describe_advice(snapshot.debate, event, is_short=True))
         case PromptsComputed() | Concluded() | Synthesized() | Ended():
             pass
         case Balloted() | Measured() | Digested() | PassageRead():
             print_aside(out, event)
-        case Judged() | Compared():
+        case Judged():
             print_judgment(out, event)
+        case Compared():
+            print_note(out, describe_comparison(event))
         case Converged() | Alerted():
             print_note(out, unescape_markup(describe_ballot_event(snapshot.debate, event)))
         case Failed(cause=cause) if cause in PROVIDER_CAUSES:  # without the advice, which would repeat
@@ -140,8 +137,10 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None: 
             print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
         case Paused() | Resumed() | interventions.InterventionFact():
             print_note(out, ": ".join(filter(None, (describe_action(event), format_reason(event)))), "")
-        case EarlierWithdrawn() | Agreed():
-            print_note(out, describe_withdrawn(event) if event.kind != "agreed" else describe_agreed(event))
+        case EarlierWithdrawn():
+            print_note(out, f"{event.debate_id}, which was recalled, was {event.cause}.")
+        case Agreed():
+            print_note(out, describe_agreed(event))
         case EscalationFact():
             print_note(out, describe_escalation(event))
         case _:
@@ -160,14 +159,7 @@ def print_aside(out: Terminal, event: Balloted | Measured | Digested | PassageRe
         print_note(out, unescape_markup(describe_ballot(event)))
 
 
-def describe_withdrawn(event: EarlierWithdrawn) -> str:
-    return f"{event.debate_id}, which was recalled, was {event.cause}."
-
-
-def print_judgment(out: Terminal, event: Judged | Compared) -> None:
-    if isinstance(event, Compared):
-        print_note(out, describe_comparison(event))
-        return
+def print_judgment(out: Terminal, event: Judged) -> None:
     finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
     note = "" if event.informative else " (not counted: the model is too small to judge)"
     print_section(out, f"{event.seat}, reading {event.slot_index}: {finding}{note}", event.verdict)

@@ -186,20 +186,12 @@
   }
 
   // Buttons -------------------------------------------------------------------------------------------------------
-  const INTERVENTIONS = {
-    pause: "pause",
-    resume: "resume",
-    note: "inject",
-    challenge: "challenge",
-    conclude: "conclude",
-  };
-
   async function act(action, { text = "", to = "" } = {}) {
     const about = { debate_id: debateId };
     const found =
       action === "step"
         ? await call("step_round", { ...about, wait_seconds: 0 })
-        : await call("intervene", { ...about, action: INTERVENTIONS[action], text, to, request_id: nonce() });
+        : await call("intervene", { ...about, action: action === "note" ? "inject" : action, text, to, request_id: nonce() });
     poll();
     return found.effect || found.reason || "";
   }

@@ -14,15 +14,8 @@ from server.debate.views.state import status_reason
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 
-ACTIONS = {
-    "pause": "pause",
-    "resume": "resume",
-    "note": "inject",
-    "challenge": "challenge",
-    "conclude": "conclude",
-    "settle": "outcome",
-}
-"""Interventions by the names of the buttons."""
+ACTIONS = {"note": "inject", "settle": "outcome"}
+"""Interventions by the names of buttons, where these are others."""
 
 ASKING = ("step", "resume", "conclude", "turn")
 """Buttons after which this process may ask models, if no other process runs the debate."""
@@ -61,7 +54,9 @@ async def perform(manager: DebateManager, debate_id: str, press: Press, actor: s
     request = InterventionRequest(text=press.text, to=press.to, request_id=press.request_id)
     if press.action == "settle":
         request = replace(request, text="", reason=press.text)
-    _, effect = await manager.intervene(debate_id, ACTIONS[press.action], request, actor=actor)
+    _, effect = await manager.intervene(
+        debate_id, ACTIONS.get(press.action, press.action), request, actor=actor
+    )
     return effect
 
 

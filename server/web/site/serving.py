@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.background_tasks import BackgroundTasks
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
-from server.web.connections import BoundedProtocol
+from server.web.connections import BoundedProtocol, listen
 from server.web.response_headers import PROTECTIVE_HEADERS, add_headers
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
@@ -96,17 +96,11 @@ class SiteServer(uvicorn.Server):
 
 def open_port(port: int) -> socket.socket:
     """A socket that listens on this machine only. `port`: 0 for any that is free. Raises DebateError."""
-    # Name the protocol: only then asyncio sets TCP_NODELAY. Without it each answer waits 40 ms for the client.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen()
+        return listen(HOST, port)
     except OSError as error:
-        listener.close()
         reason = (error.strerror or "it cannot be opened").lower()
         raise DebateError(f"Port {port} cannot be used: {reason}. Choose another with --port.") from None
-    return listener
 
 
 class Site:
