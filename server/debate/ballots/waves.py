@@ -90,16 +90,23 @@ def may_converge(setup: Opened) -> bool:
 
 
 def asks_after_round(debate: Debate) -> bool:
-    """Whether ballots follow the turns of the round of talk under way.
+    """Whether ballots follow the turns of the round of talk under way."""
+    phase = debate.phase
+    assert phase is not None
+    is_last = is_last_planned(debate)
+    return asks_after(debate.setup, phase, debate.talk_round_count, is_last=is_last)
+
+
+def asks_after(setup: Opened, phase: Phase, talk_rounds: int, *, is_last: bool) -> bool:
+    """Whether ballots follow the turns of a round of this phase, after so many rounds of talk.
 
     Not after the last planned round, unless ballots may bring a challenge or end a block of phases.
     """
-    setup = debate.setup
-    ends_by_ballots = setup.stop == "on" and debate.talk_round_count >= MIN_ROUNDS
-    is_wanted = (setup.ballots == "rounds" or ends_by_ballots) and not is_last_planned(debate)
-    phase = debate.phase
-    ends_block = phase is not None and phase.block is not None and phase.block.until == "convergence"
-    return is_wanted or ends_block or setup.challenges == "challenge"
+    if setup.ballots == "none":
+        return False
+    is_wanted = setup.ballots == "rounds" or (setup.stop == "on" and talk_rounds >= MIN_ROUNDS)
+    ends_block = phase.block is not None and phase.block.until == "convergence"
+    return (is_wanted and not is_last) or ends_block or setup.challenges == "challenge"
 
 
 def is_last_planned(debate: Debate) -> bool:
@@ -128,22 +135,6 @@ def joins_final_wave(setup: Opened) -> bool:
     apart = any(phase.is_private or is_debaters_vote(phase) for phase in later)
     is_asked = setup.ballots != "none" and setup.challenges != "challenge"
     return is_asked and bool(later) and not apart
-
-
-def count_waves(debate: Debate) -> int:
-    """How often each debater is asked in private if the talk does not end early; phases of ballots not included."""
-    setup = debate.setup
-    if setup.ballots == "none":
-        return 0
-    waves_between = debate.max_rounds - 1 if setup.ballots == "rounds" else 0
-    if setup.stop == "on":
-        waves_between = max(waves_between, debate.max_rounds - MIN_ROUNDS)
-    blocks = (p.block for p in setup.phases if p.block and p.block.until == "convergence")
-    waves_between = max(waves_between, sum(block.limit for block in blocks))
-    blind = not is_debaters_vote(setup.phases[0])
-    if setup.challenges == "challenge":
-        return blind + debate.max_rounds
-    return blind + max(waves_between, 0) + joins_final_wave(setup)
 
 
 def is_talk_over(debate: Debate) -> bool:

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from server.debate.answer.debates import (
-    WHERE_THEY_DIFFER,
-    count_exchanges,
     count_readings,
     list_reviewers,
 )
 from server.debate.ballots.waves import (
-    count_waves,
     joins_final_wave,
     list_blind_voters,
     list_later_voters,
@@ -26,12 +23,11 @@ from server.debate.ballots.waves import (
 from server.debate.facts.escalation import Spent
 from server.debate.facts.events import PhaseEntered
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.phases import Phase, count_passes
-from server.debate.facts.setup.seats import FRAMER, MODERATOR, READER, WRITTEN
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import MODERATOR, WRITTEN
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
-    count_turns,
     is_open,
     open_slots,
     round_slots,
@@ -39,7 +35,7 @@ from server.debate.rules.schedule import (
 from server.debate.rules.windows import estimate_prompt
 from server.debate.state.debate import Debate, find_phase, judge_seats, replace
 from server.debate.state.memo import once
-from server.debate.state.seats import count_framing_calls, current_model, list_blind_models, phase_seats
+from server.debate.state.seats import count_framing_calls, current_model, phase_seats
 from server.debate.votes.voters import ORDERS, list_first_readings, verdict_source
 
 DEFAULT_OUTPUT_TOKENS = 400
@@ -273,12 +269,6 @@ def count_first_calls(debate: Debate, entry: PhaseEntered) -> int:
     return count_framing_calls(debate.setup) + turns + count_reserved_calls(debate, phase)
 
 
-def pays_for_all(debate: Debate) -> bool:
-    """Whether the limits pay for the whole debate as planned, the calls for its verdict included."""
-    calls_in_all = count_expected_answers(debate, of_models=True, fewest=has_one_judge(debate.setup))
-    return compute_remaining(debate).calls + count_reserved_calls(debate) >= calls_in_all
-
-
 def compute_remaining(
     debate: Debate,
     elapsed: ElapsedTime = NO_ELAPSED_TIME,
@@ -370,55 +360,3 @@ def call_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
         Deadline(limit - elapsed.round_seconds, f"{limit} s of the round") if limit else NO_DEADLINE
     )
     return min(round_deadline, debate_deadline(debate, elapsed), key=lambda bound: bound.seconds_left)
-
-
-def count_advice(debate: Debate, exchanges: int, *, of_models: bool = False) -> int:
-    """Number of answers of the answer format with so many exchanges, if none fails and the check finds nothing."""
-    left_out = ("exchange",) if exchanges else WHERE_THEY_DIFFER
-    phases = [phase for phase in debate.setup.phases if phase.wants not in left_out]
-    seats = [seat for phase in phases for seat in list_phase_answers(debate.setup, phase)]
-    seats += [*list_reviewers(debate)] * exchanges
-    if debate.setup.reader:
-        seats += [READER] * len(debate.setup.reader.sections)
-    return count_model_seats(debate, seats) if of_models else len(seats)
-
-
-def count_expected_answers(debate: Debate, *, of_models: bool = False, fewest: bool = True) -> int:
-    """Number of answers of the whole debate, if none fails and the talk does not end early.
-
-    `of_models`: only those that are calls. `fewest`: with judges whom the first readings leave no doubt. Where the
-    speakers are chosen, the debaters speak equally often.
-    """
-    setup = debate.setup
-    if setup.answering:
-        return count_advice(debate, count_exchanges(debate), of_models=of_models)
-
-    def count(*seats: str) -> int:
-        return count_model_seats(debate, seats) if of_models else len(seats)
-
-    speakers = count(*debate.names)
-    passes = {phase.name: count_passes(setup.phases, phase) for phase in setup.phases}
-    messages = sum(passes[phase.name] for phase in setup.phases if phase.wants == "message" or phase.messages)
-    message_answers = 0 if debate.max_turns else speakers * messages
-    later_phases = (phase for phase in setup.phases if not phase.is_talk)
-    deciding_answers = sum(
-        count(*list_phase_answers(setup, phase, fewest=fewest))
-        * (passes[phase.name] if phase.wants == "ballot" else 1)
-        for phase in later_phases
-    )
-    openings = count(MODERATOR) if setup.moderator and setup.moderator.opens else 0
-    readings = count(MODERATOR) if setup.moderator and setup.moderator.closes else 0
-    readings += count(*list_readers(setup))
-    officer_answers = (openings + readings) * debate.max_rounds
-    first_answers = count(
-        *[READER] * (len(setup.reader.sections) if setup.reader else 0),
-        *[FRAMER] * (bool(setup.framer) + len(list_blind_models(setup))),
-    )
-    return (
-        first_answers
-        + count_waves(debate) * speakers
-        + count_turns(debate) * speakers // len(debate.names)
-        + message_answers
-        + officer_answers
-        + deciding_answers
-    )

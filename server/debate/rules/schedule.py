@@ -23,11 +23,11 @@ Private ballots (`waves`) come before the first turns, after the turns of a roun
 After the turns of a round follow [the officers] and [closing moderator], where the debate has them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from server.debate.answer.debates import list_advice_slots
 from server.debate.ballots.convergence import wants_measurement
@@ -88,6 +88,7 @@ class Slot:
 
 
 SlotGroups = tuple[tuple[Slot, ...], ...]
+T = TypeVar("T")
 
 FRAMING_SLOT = Slot(FRAMER, 0, "framing")
 CLOSING_SLOT = Slot(MODERATOR, 1, "closing")
@@ -317,12 +318,17 @@ def apply_turn_limit(debate: Debate, groups: SlotGroups) -> SlotGroups:
     """The slots that `max_turns` still allows."""
     if not debate.max_turns:
         return groups
-    turns_left = debate.max_turns - sum(turn.round < debate.round for turn in debate.turns)
+    turns_before = sum(turn.round < debate.round for turn in debate.turns)
+    return tuple(limit_turns(groups, debate.max_turns - turns_before))
+
+
+def limit_turns(groups: Iterable[tuple[T, ...]], turns_left: int) -> list[tuple[T, ...]]:
+    """As much of the groups as these turns allow."""
     groups_left = []
     for group in groups:
         groups_left.append(group[: max(turns_left, 0)])
         turns_left -= len(group)
-    return tuple(group for group in groups_left if group)
+    return [group for group in groups_left if group]
 
 
 def round_slots(debate: Debate) -> tuple[Slot, ...]:

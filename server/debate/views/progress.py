@@ -11,8 +11,8 @@ from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import Estimate, estimate, estimate_levels
 from server.debate.facts.setup.phases import AdviceTask, Phase
 from server.debate.facts.text import format_count, format_dollars, format_duration
-from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.calls import build_call, is_cut_short, pending_calls
+from server.debate.rules.plan import count_expected_answers
 from server.debate.rules.schedule import open_slots
 from server.debate.state.debate import Debate
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from server.debate.answer.debates import list_next_phases
 from server.debate.commands.setup.debaters import describe_framing_problem, describe_same_stance
-from server.debate.commands.setup.estimate import plan_waves
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.documents.digests import describe_reading, list_reading_cautions
 from server.debate.documents.evidence import describe_lost_quotes
@@ -19,6 +18,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import CLIENT, EMBEDDED, WRITER, WRITTEN
 from server.debate.facts.text import format_count
 from server.debate.rules.pauses import join_seats, unify_details
+from server.debate.rules.plan import plan_waves
 from server.debate.rules.schedule import has_final_failure
 from server.debate.rules.windows import find_outgrown_windows
 from server.debate.seats.registry import SEATS
@@ -383,9 +383,8 @@ def describe_client_requests(setup: Opened) -> str:
     models = seat_models(setup)
     if CLIENT not in models.values():
         return ""
-    count = sum(
-        models.get(seat) == CLIENT for wave in plan_waves(Debate(setup), fewest=True) for seat in wave.seats
-    )
+    waves = plan_waves(Debate(setup), fewest=setup.answering is None)
+    count = sum(models.get(seat) == CLIENT for wave in waves for seat in wave.seats)
     requests = format_count(count, "request")
     return f"Your client's own model gets about {requests}; it may ask you to approve each."
 

@@ -21,8 +21,8 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.machine.render import render
 from server.debate.machine.transitions import replay
 from server.debate.replies.extract import Reply
-from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.calls import Call
+from server.debate.rules.plan import count_expected_answers
 from server.debate.state.debate import Debate
 from server.debate.views.advice import describe_advice, is_answer_of
 from server.debate.views.progress import estimate_line

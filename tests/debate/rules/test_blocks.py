@@ -7,7 +7,6 @@ import pytest
 
 from server.debate.ballots.waves import is_talk_over
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, PhaseEntered
@@ -17,7 +16,6 @@ from server.debate.interventions.registry import build_intervention
 from server.debate.machine.decide import Record, decide
 from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
-from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript
 from tests.support.simulation import (
     DebateSimulation,
@@ -198,11 +196,6 @@ def test_no_pass_begins_that_cannot_be_paid_for_with_its_vote() -> None:
     at = simulate(open_block(*TALK, CONSENSUS, "verdict", options=limits), voting("-")).play()
     assert len(at.calls_made) == 11
     assert ends(at) == [("argumentation", 1, "budget")]
-
-
-@pytest.mark.requirement("N10")
-def test_an_estimate_counts_every_pass() -> None:
-    assert estimate(Debate(open_block(*TALK, CONSENSUS, "verdict"))).calls == 3 + 3 * 6 + 2
 
 
 @pytest.mark.requirement("D4")

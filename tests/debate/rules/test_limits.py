@@ -206,12 +206,6 @@ class TestTokensMoneyAndTime:
 
 
 class TestEstimates:
-    def test_an_estimate_counts_every_seat(self) -> None:
-        assert estimate(Debate(build_setup())).calls == 6
-        assert estimate(Debate(build_setup(format="full"))).calls == 18
-        options = {"moderator": {"opens": True, "closes": True}, "referee": True, "output_schema": {}}
-        assert estimate(Debate(build_setup(format="verdict", options=options))).calls == 4 + 6 + 3
-
     def test_who_speaks_alone_takes_as_long_as_all_who_speak_together(self) -> None:
         at_once, one_by_one = (estimate(Debate(build_setup(format=name))) for name in ("advocates", "settle"))
         assert (at_once.calls, at_once.seconds) == (6, (9, 80))  # one wave more compares advice

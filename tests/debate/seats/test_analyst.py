@@ -10,7 +10,8 @@ from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.machine.render import render
 from server.debate.machine.transitions import apply, replay
-from server.debate.rules.budget import count_expected_answers, count_round_calls
+from server.debate.rules.budget import count_round_calls
+from server.debate.rules.plan import count_expected_answers
 from server.debate.seats.analyst import MAX_CLAIMS
 from server.debate.seats.registry import name_task
 from server.debate.views.events import build_event_row

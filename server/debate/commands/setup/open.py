@@ -32,13 +32,9 @@ from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import FRAMER, SYNTHESIZER, WRITTEN, Officer
 from server.debate.facts.setup.team import Team
 from server.debate.replies.extract import normalize_name
-from server.debate.rules.budget import (
-    count_first_calls,
-    find_first_round,
-    find_round_shortfall,
-    pays_for_all,
-)
+from server.debate.rules.budget import count_first_calls, find_first_round, find_round_shortfall
 from server.debate.rules.course import build_phase_entered
+from server.debate.rules.plan import pays_for_all
 from server.debate.schemas.output_schema import check_schema
 from server.debate.seats.registry import SEAT_KINDS
 from server.debate.state.debate import Debate, judge_seats
