@@ -23,9 +23,8 @@ from server.debate.facts.events import Event, Recorded
 from server.debate.facts.interventions import PositionsDeclined
 from server.debate.facts.setup.opened import Opened
 from server.debate.interventions.action import Intervention, InterventionRequest
-from server.debate.interventions.decline_positions import DeclinePositions
+from server.debate.interventions.positions import DeclinePositions, RevisePositions
 from server.debate.interventions.registry import BY_NAME, build_intervention
-from server.debate.interventions.revise_positions import RevisePositions
 from server.debate.machine.decide import next_round
 from server.debate.machine.transitions import replay
 from server.debate.records.bounds import check_contribution

@@ -21,7 +21,7 @@ from server.debate.commands.setup.debaters import MAX_DEBATERS, MIN_DEBATERS
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import clean, clean_line, collapse_whitespace
-from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH
+from server.debate.interventions.positions import MAX_STANCE_LENGTH
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_ID_LENGTH = 200

@@ -40,9 +40,7 @@ class InterventionRequest:
     stances: Mapping[str, str] = field(default_factory=dict)  # by debater
     elapsed: ElapsedTime = NO_ELAPSED_TIME
     request_id: str = ""  # equal for repeats of a request
-    is_stepped: bool = (
-        False  # the debate came with a file: whatever its set-up says, it runs when it is stepped
-    )
+    is_stepped: bool = False  # it came with a file, and whatever its set-up says, it runs when it is stepped
 
 
 class Intervention(NamedTuple):
@@ -95,22 +93,18 @@ class Action(ABC, Generic[F]):
 
     def rebuild(self, fact: F) -> InterventionRequest:
         """The parameters from which `build` makes this fact: imports use it to check that the fact was possible."""
-        del fact
         return InterventionRequest()
 
     def apply(self, debate: Debate, fact: F) -> Debate:
         """What it changes besides `Debate.interventions`, which contains it already. Raises IllegalEvent."""
-        del fact
         return debate
 
     def change_setup(self, setup: Opened, fact: F) -> Opened:
         """The set-up in force after it. What changes here, a fork begins with, and does not inherit the fact."""
-        del fact
         return setup
 
     def describe(self, fact: F) -> tuple[str, str]:
         """The seat that it is about, "" for all, and what it says or changes."""
-        del fact
         return "", ""
 
     def inherit(self, fact: F, fork: Inheritance) -> F | None:

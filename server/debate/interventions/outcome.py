@@ -62,7 +62,6 @@ class Outcome(Action[OutcomeRecorded]):
 
     def inherit(self, fact: OutcomeRecorded, fork: Inheritance) -> None:
         """The parent's outcome says nothing about the fork."""
-        del fact, fork
 
 
 def find_outcome(debate: Debate, text: str) -> OutcomeRecorded:

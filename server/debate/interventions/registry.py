@@ -7,16 +7,13 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.interventions.action import Action, Intervention, InterventionRequest
-from server.debate.interventions.conclude import Conclude
-from server.debate.interventions.decline_positions import DeclinePositions
+from server.debate.interventions.course import Conclude, Pause, Resume
 from server.debate.interventions.extend import Extend
 from server.debate.interventions.notes import Challenge, Inject, Instruct
 from server.debate.interventions.outcome import Outcome
-from server.debate.interventions.pause import Pause
+from server.debate.interventions.positions import DeclinePositions, RevisePositions
 from server.debate.interventions.replace_model import ReplaceModel
-from server.debate.interventions.resume import Resume
 from server.debate.interventions.retract import Retract
-from server.debate.interventions.revise_positions import RevisePositions
 from server.debate.interventions.tags import Tag, Untag
 from server.debate.interventions.weights import Threshold, Weights
 from server.debate.state.debate import Debate

@@ -27,7 +27,6 @@ class TagAction(Action[T]):
 
     def inherit(self, fact: T, fork: Inheritance) -> None:
         """A fork begins with the tags in force."""
-        del fact, fork
 
 
 class Tag(TagAction[Tagged]):

@@ -19,7 +19,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.text import clean
 from server.debate.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
-from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH
+from server.debate.interventions.positions import MAX_STANCE_LENGTH
 from server.debate.replies.advice import MAX_FIELD_LENGTH as MAX_ADVICE_LENGTH
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_FIELD_LENGTH, MAX_TURN_LENGTH

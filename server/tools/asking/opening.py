@@ -20,7 +20,7 @@ from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.seats import CALLER
 from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH, RevisePositions
+from server.debate.interventions.positions import MAX_STANCE_LENGTH, RevisePositions
 from server.debate.state.debate import Debate
 from server.debate.views.progress import estimate_line
 from server.debate.views.state import framing_line

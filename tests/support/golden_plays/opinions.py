@@ -2,8 +2,7 @@
 
 from server.debate.facts.events import Event
 from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.decline_positions import DeclinePositions
-from server.debate.interventions.revise_positions import RevisePositions
+from server.debate.interventions.positions import DeclinePositions, RevisePositions
 from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import TEAM, build_setup, intervene
 from tests.support.simulation import ProviderFailure, ScriptAnswer, render_finding, simulate, task_script

@@ -1,7 +1,7 @@
-"""Changes positions that a model proposed, before the first round, at the request of whoever confirms them."""
+"""What whoever confirms the positions that a model proposed can do before the first round: two actions."""
 
-from server.debate.facts.errors import check_fits, require, require_length
-from server.debate.facts.interventions import PositionsRevised, StanceRevised
+from server.debate.facts.errors import check, check_fits, require, require_length
+from server.debate.facts.interventions import PositionsDeclined, PositionsRevised, StanceRevised
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import clean
 from server.debate.interventions.action import Action, Change, InterventionRequest
@@ -13,6 +13,8 @@ MAX_STANCE_LENGTH = 500
 
 
 class RevisePositions(Action[PositionsRevised]):
+    """Positions in other words."""
+
     name = "revise_positions"
     facts = (PositionsRevised,)
     is_offered = False  # the person at the client is asked in a form
@@ -50,3 +52,28 @@ class RevisePositions(Action[PositionsRevised]):
 
     def describe(self, fact: PositionsRevised) -> tuple[str, str]:
         return "", "; ".join(f"{revision.debater}: {revision.stance}" for revision in fact.stances)
+
+
+class DeclinePositions(Action[PositionsDeclined]):
+    """A debate that has cost one call only goes on where it is stepped."""
+
+    name = "decline_positions"
+    facts = (PositionsDeclined,)
+    is_offered = False  # the person at the client is asked in a form
+
+    def build(self, debate: Debate, request: InterventionRequest) -> Change:
+        require(
+            can_decline(debate), "Nobody runs this debate, or its first round has begun: pause it instead."
+        )
+        return [PositionsDeclined()], "The debate goes on only with step_round."
+
+    def apply(self, debate: Debate, fact: PositionsDeclined) -> Debate:
+        check(can_decline(debate), "nobody runs it, or no positions wait to be confirmed")
+        return debate
+
+    def change_setup(self, setup: Opened, fact: PositionsDeclined) -> Opened:
+        return setup.model_copy(update={"run": False})
+
+
+def can_decline(debate: Debate) -> bool:
+    return can_revise_positions(debate) and debate.setup.run
