@@ -8,16 +8,16 @@ from functools import partial
 
 from anyio import to_thread
 
-from server.debate.commands.forks.fork import fork
+from server.debate.commands.fork import fork
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.open import add_prices, add_prompt_functions, open_debate
 from server.debate.commands.setup.team import list_models, plan_team
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event
+from server.debate.facts.setup.ledger import Team
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
-from server.debate.facts.setup.team import Team
 from server.debate.interventions.action import InterventionRequest
 from server.debate.rules.caller_code import CallerCode
 from server.debate.state.seats import find_models, find_officers

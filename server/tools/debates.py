@@ -9,7 +9,7 @@ from mcp.server import ServerRequestContext
 from mcp.types import CallToolRequestParams, CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import BeforeValidator, Field
 
-from server.debate.commands import input_types, requests
+from server.debate.commands import inputs, requests
 from server.debate.commands.setup import formats
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.interventions import PositionsDeclined
@@ -250,17 +250,17 @@ class Intervene(ToolArguments):
     to: Annotated[str, Field(description="A debater or seat; empty: all")] = ""
     rounds: Annotated[int, Field(ge=0, description="How many more, for extend")] = 0
     round: Annotated[int, Field(ge=0, description="Of the turn to retract")] = 0
-    model: Annotated[input_types.ModelName, Field(description="For replace_model")] = ""
-    weights: Annotated[input_types.Weights, Field(description="For weights, such as 3/2")] = Field({})
+    model: Annotated[inputs.ModelName, Field(description="For replace_model")] = ""
+    weights: Annotated[inputs.Weights, Field(description="For weights, such as 3/2")] = Field({})
     threshold: Annotated[
-        input_types.FractionText, Field(max_length=20, description="For threshold, such as 2/3")
+        inputs.FractionText, Field(max_length=20, description="For threshold, such as 2/3")
     ] = ""
     limits: requests.BudgetInput = Field(
         default_factory=requests.BudgetInput, description="New limits, for extend"
     )
     reason: Annotated[str, Field(max_length=1000, description="Why, for the record")] = ""
     request_id: Annotated[
-        input_types.Cleaned,
+        inputs.Cleaned,
         Field(max_length=100, description="Any text: a repeat with the same one does nothing"),
     ] = ""
 

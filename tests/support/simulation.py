@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from typing import Any, Self
 
 from server.debate.ballots.convergence import build_measurement, list_round_ballots
-from server.debate.commands.forks.fork import fork as build_fork
+from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate

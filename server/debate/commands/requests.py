@@ -6,18 +6,20 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import Field
 
-from server.debate.commands.input_types import (
+from server.debate.commands.inputs import (
     BREAKPOINTS_HELP,
     MAX_NAME_LENGTH,
     Breakpoints,
     Cleaned,
     DocumentText,
     FractionText,
+    Input,
     MirrorChoice,
     ModelChanges,
     ModelName,
     ModelNames,
     Name,
+    OfficerInput,
     ReplacesTask,
     Rounds,
     SchemaDocument,
@@ -36,7 +38,6 @@ from server.debate.commands.input_types import (
     parse_json_text,
     take_one,
 )
-from server.debate.commands.inputs import Input, OfficerInput
 from server.debate.facts.beliefs import Denominator, RuleKind
 from server.debate.facts.earlier import MemoryChoice
 from server.debate.facts.setup.documents import PublicationDate, Reliability

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from server.debate.facts.answers import Answer
 from server.debate.facts.fact import Count, Fact
+from server.debate.facts.setup.phases import AdviceTask
 from server.debate.facts.setup.seats import CHECKER, WRITER
 
 MINE = "you"
@@ -150,3 +151,15 @@ class Checked(Answer):
 
 
 AdviceEvent = Advised | Reviewed | Exchanged | Reported | Checked
+ADVICE_FACTS: dict[AdviceTask, type[AdviceEvent]] = {
+    "advice": Advised,
+    "review": Reviewed,
+    "exchange": Exchanged,
+    "report": Reported,
+    "check": Checked,
+}
+"""What answers each task of this format."""
+
+
+def find_advice_task(event: AdviceEvent) -> AdviceTask:
+    return next(task for task, fact in ADVICE_FACTS.items() if isinstance(event, fact))

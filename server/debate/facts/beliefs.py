@@ -46,9 +46,7 @@ class VotingRule(Fact):
     threshold: FractionShare | Literal[""] = ""  # for a supermajority; "" for 2/3
     strict: bool = False  # more than the threshold; otherwise that much is enough
     of: Denominator = "seats"  # shares are of the weight of all seats asked, or of the votes cast
-    quorum: FractionShare | Literal[""] = (
-        ""  # of all seats, what has to be cast, where shares are of the votes cast
-    )
+    quorum: FractionShare | Literal[""] = ""  # of all seats, what has to be cast, where `of` is "cast"
 
 
 class VoteCount(Fact):

@@ -188,9 +188,7 @@ class Judged(Answer):
     reasoning: str
     beliefs: tuple[Belief, ...] = ()  # together 100; () where the judge gave none
     criteria: tuple[Criterion, ...] = ()
-    recommendation: str = (
-        ""  # what the judge advises; without a winner it is the finding, and none of the positions
-    )
+    recommendation: str = ""  # what the judge advises; without a winner it is the finding
     probability: Percent = 0  # that it is right; 0 where the judge did not say
     corrected: str = ""  # an error that all sides share, and what is right
     missed: str = ""  # what nobody said and the answer needs

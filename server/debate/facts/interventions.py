@@ -16,9 +16,7 @@ class InterventionFact(Fact):
 
     round: Count = 0  # the round it was made in; 0 before the first
     reason: str = ""
-    request_id: str = (
-        ""  # of the request for it: a repeated one does nothing; a hook's is that of its delivery
-    )
+    request_id: str = ""  # a repeated request does nothing; a hook's is that of its delivery
 
 
 class TextIntervention(InterventionFact):

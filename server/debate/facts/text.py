@@ -2,10 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from unicodedata import normalize
 
 MAX_HEADING_LENGTH = 200
+MOST_NAMES = 4  # in a sentence
 MOST_SECONDS = 120  # longer times are told in minutes; and as many minutes in hours
 
 _ESCAPE_SEQUENCE = re.compile(
@@ -73,6 +75,14 @@ def format_heading(text: str) -> str:
 def format_count(count: int, noun: str) -> str:
     """Format a number of things: 1 turn, 2 turns."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Ada; Ada and Ben; Ada, Ben, Cy and 4 more. Each once."""
+    listed = list(dict.fromkeys(names))
+    if len(listed) > MOST_NAMES:
+        listed = [*listed[: MOST_NAMES - 1], f"{len(listed) - MOST_NAMES + 1} more"]
+    return " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
 
 
 def format_dollars(amount: Decimal) -> str:

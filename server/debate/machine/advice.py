@@ -6,13 +6,11 @@ from typing import Any, assert_never
 from server.debate.answer import prompts
 from server.debate.answer.count import count_panel
 from server.debate.answer.debates import build_panel
-from server.debate.answer.panel import Panel
 from server.debate.answer.prompts import order_answers, order_reviews
 from server.debate.answer.report import find_report_problem, show_report
 from server.debate.answer.scripts import is_foreign
 from server.debate.arguments.sources import list_sources
 from server.debate.documents.marks import mark_quotes
-from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask
 from server.debate.facts.setup.seats import AWAITED
@@ -27,7 +25,7 @@ from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.rules.sharing import READS_DOCUMENTS
 from server.debate.state.debate import Debate
-from server.debate.state.seats import find_seat_prompt, find_tools
+from server.debate.state.seats import find_seat_prompt, find_tools, list_instructions
 
 OTHER_LANGUAGE = (
     "it is in another language than the question. Write in that of the question, unless it asks for another"
@@ -57,11 +55,7 @@ def render_advice(debate: Debate, call: Call) -> tuple[str, str]:
 def list_own_material(debate: Debate, call: Call) -> Iterator[str]:
     """What this seat is to follow, notes, and what it has looked up."""
     own = find_seat_prompt(debate.setup, call.seat)[0]
-    if prompt := own or debate.setup.instructions or debate.seat_prompts.get(call.seat, ""):
-        yield wording.quote_instruction(prompt)
-    for instruction in debate.find_interventions(InstructionGiven):
-        if instruction.to in ("", call.seat) and instruction.round < call.round:
-            yield wording.quote_instruction(instruction.text)
+    yield from map(wording.quote_instruction, list_instructions(debate, call.seat, own))
     role = debate.debater(call.seat).role if call.seat in debate.names else ""
     if role:
         yield f"Your role: {clean_line(role)}"
@@ -133,21 +127,13 @@ def read_advice(debate: Debate, call: Call, text: str) -> dict[str, Any]:
         case "exchange":
             return replies.read_exchange(panel.before_exchange, call.seat, text, takes_prose=takes_prose)
         case "report":
-            return check_report(panel, replies.read_report(panel, text))
+            fields = replies.read_report(panel, text)
+            if problem := find_report_problem(panel, count_panel(panel), fields["text"]):
+                raise ValueError(problem)
+            return fields
         case "check":
             return replies.read_check(text, show_report(panel, count_panel(panel)))
         case "advice":
             return replies.read_answer(text)
         case _:
             assert_never(task)
-
-
-def check_report(panel: Panel, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a report that is accepted.
-
-    Raises:
-        ValueError: it is not accepted; the text says why.
-    """
-    if problem := find_report_problem(panel, count_panel(panel), fields["text"]):
-        raise ValueError(problem)
-    return fields

@@ -7,7 +7,7 @@ can act on: it gets one more attempt.
 from collections.abc import Callable
 from typing import Any, NamedTuple, assert_never
 
-from server.debate.facts.advice import Advised, Checked, Exchanged, Reported, Reviewed
+from server.debate.facts.advice import ADVICE_FACTS
 from server.debate.facts.answers import MessageAct
 from server.debate.facts.events import (
     NO_POSITION,
@@ -18,7 +18,7 @@ from server.debate.facts.events import (
     SpeakerTask,
     Spoke,
 )
-from server.debate.facts.setup.phases import ADVICE_TASKS, AdviceTask
+from server.debate.facts.setup.phases import ADVICE_TASKS
 from server.debate.facts.text import clean
 from server.debate.machine.advice import parse_advice
 from server.debate.prompts.material import hands_over, other_labels, says_position
@@ -171,11 +171,4 @@ SPEAKER_FORMS: dict[SpeakerTask, Form] = {
     "answer": Form(Spoke, parse_answer, is_prose=True),
     "ballot": Form(Balloted, parse_ballot, is_data=True),
     "judgment": Form(Judged, parse_judgment, is_data=True),
-}
-ADVICE_FACTS: dict[AdviceTask, type[AnswerEvent]] = {
-    "advice": Advised,
-    "review": Reviewed,
-    "exchange": Exchanged,
-    "report": Reported,
-    "check": Checked,
 }

@@ -18,7 +18,7 @@ from typing import Any, assert_never
 
 from server.debate.arguments.sources import list_sources
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot, name_wave
-from server.debate.facts.interventions import InstructionGiven, NoteAdded
+from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.setup.phases import ADVICE_TASKS
 from server.debate.facts.setup.seats import AWAITED
@@ -62,7 +62,7 @@ from server.debate.rules.schedule import slot_failures
 from server.debate.seats.registry import SEATS, find_duty, is_duty, name_task
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
-from server.debate.state.seats import find_tools, phase_seats
+from server.debate.state.seats import find_tools, list_instructions, phase_seats
 
 TASK_HEADING = "# Your task"
 
@@ -99,7 +99,9 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
         yield from render_answer_format(debate, call)
         return
     own, replaces = find_own_prompt(debate, call)
-    yield from map(wording.quote_instruction, list_instructions(debate, call, own))
+    yield from map(wording.quote_instruction, list_instructions(debate, call.seat, own))
+    if debate.phase and debate.phase.instruction and call.seat in phase_seats(debate.setup, debate.phase):
+        yield wording.quote_instruction(debate.phase.instruction)
     if is_debater_call(debate, call):
         yield from render_debater_material(debate, call)
     else:
@@ -110,17 +112,6 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
     yield from render_identity(debate, call) if replaces else render_steps(debate, call)
     yield from render_grammar(debate, call)
     yield from render_answer_format(debate, call)
-
-
-def list_instructions(debate: Debate, call: Call, own: str) -> Iterator[str]:
-    """What people want this seat to follow. `own`: its own prompt."""
-    if prompt := own or debate.setup.instructions or debate.seat_prompts.get(call.seat, ""):
-        yield prompt
-    for given in debate.find_interventions(InstructionGiven):
-        if given.to in ("", call.seat) and given.round < call.round:
-            yield given.text
-    if debate.phase and debate.phase.instruction and call.seat in phase_seats(debate.setup, debate.phase):
-        yield debate.phase.instruction
 
 
 def render_readings(debate: Debate, call: Call) -> Iterator[str]:

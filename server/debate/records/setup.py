@@ -12,15 +12,16 @@ from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
 from server.debate.commands.inputs import OfficerInput
 from server.debate.commands.setup.advisors import add_answering
-from server.debate.commands.setup.ballots import add_meter, check_challenges
 from server.debate.commands.setup.debaters import MAX_DEBATERS, NO_FRAMER, check_debaters
 from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.effort import list_levels
 from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
 from server.debate.commands.setup.open import (
+    add_meter,
     add_prompt_functions,
     add_visibility,
     build_breakpoints,
+    check_challenges,
     check_setup,
 )
 from server.debate.commands.setup.phases import (

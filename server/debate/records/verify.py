@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from pydantic import ValidationError
 
-from server.debate.commands.forks.inheritance import FORKED, is_inherited
+from server.debate.commands.fork import FORKED, is_inherited
 from server.debate.facts.answers import HandoffFailed, PassageRead, PromptsComputed, SlotFact
 from server.debate.facts.beliefs import Agreed
 from server.debate.facts.earlier import EarlierWithdrawn

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from server.debate.answer.debates import (
     count_readings,
@@ -191,19 +192,14 @@ def count_round_calls(debate: Debate, entry: PhaseEntered) -> int:
     officers = int(asks_moderator and phase.order == "moderated")
     if asks_moderator and moderator and moderator.closes:
         officers += verdict_source(setup) != "moderator"
-    waves = count_round_waves(debate, entry) * count_model_seats(debate, debate.names)
+    in_round = replace(debate, rounds=(*debate.rounds, entry))
+    waves = count_model_seats(debate, (*list_blind_voters(in_round), *list_later_voters(in_round)))
     return waves + turns + officers + count_model_seats(debate, list_readers(setup))
 
 
 def list_readers(setup: Opened) -> list[str]:
     """The seats that read the turns of every round."""
     return [officer.seat for officer in setup.officers]
-
-
-def count_round_waves(debate: Debate, entry: PhaseEntered) -> int:
-    """How often the debaters are asked in private in a round of talk."""
-    debate_in_round = replace(debate, rounds=(*debate.rounds, entry))
-    return bool(list_blind_voters(debate_in_round)) + bool(list_later_voters(debate_in_round))
 
 
 def count_model_seats(debate: Debate, seats: Iterable[str]) -> int:
@@ -282,44 +278,42 @@ def compute_remaining(
     limits = debate.limits
     if not limits.has_budget:
         return Remaining(UNBOUNDED)
-    spending = compute_spending(debate)
-    reserved_calls, tokens = count_reserved_calls(debate, phase), estimate_next_call(debate, turns_ahead)
-    bounds = [
-        compute_limit_remaining("calls", limits.max_calls, spending.calls, 1, reserved_calls),
-        compute_limit_remaining(
-            "input tokens", limits.max_input_tokens, spending.input_tokens, tokens[0], reserved_calls
-        ),
-        compute_limit_remaining(
-            "output tokens", limits.max_output_tokens, spending.output_tokens, tokens[1], reserved_calls
-        ),
-        compute_limit_remaining(
-            "US dollars",
-            limits.max_cost_usd,
-            spending.cost_usd,
-            compute_max_call_cost(debate, tokens),
-            reserved_calls,
-        ),
-        compute_time_remaining(debate, elapsed),
-    ]
-    return min(bounds, key=lambda bound: bound.calls)
+    reserved_calls = count_reserved_calls(debate, phase)
+    *expenses, _ = list_expenses(debate, elapsed, turns_ahead)  # time has a deadline instead
+    bounds = [compute_limit_remaining(*expense, reserved_calls) for expense in expenses]
+    return min(*bounds, compute_time_remaining(debate, elapsed), key=lambda bound: bound.calls)
 
 
 def find_share_excess(debate: Debate, share: Decimal, calls: int, elapsed: ElapsedTime) -> str:
     """Why so many more calls would take more than a share of a limit; "" where they would not."""
-    limits, spending = debate.limits, compute_spending(debate)
-    size = estimate_next_call(debate)
-    rows: tuple[tuple[str, int | str, int | Decimal, int | Decimal], ...] = (
-        ("calls", limits.max_calls, spending.calls, 1),
-        ("input tokens", limits.max_input_tokens, spending.input_tokens, size[0]),
-        ("output tokens", limits.max_output_tokens, spending.output_tokens, size[1]),
-        ("US dollars", limits.max_cost_usd, spending.cost_usd, compute_max_call_cost(debate, size)),
-        ("seconds", limits.max_seconds, int(elapsed.debate_seconds), 0),
-    )
-    for unit, limit, amount, per_call in rows:
+    for unit, limit, amount, per_call in list_expenses(debate, elapsed):
         if limit and amount + calls * per_call > Decimal(limit) * share:
             calls_ahead = format_count(calls, "call")
             return f"{amount} of {limit} {unit} spent, and {calls_ahead} to come: more than {share} of them"
     return ""
+
+
+class Expense(NamedTuple):
+    """What a debate spends of one thing. `limit`: 0 or "" for none."""
+
+    unit: str
+    limit: int | str
+    spent: int | Decimal
+    per_call: int | Decimal
+
+
+def list_expenses(debate: Debate, elapsed: ElapsedTime, turns_ahead: int = 0) -> tuple[Expense, ...]:
+    """Everything that is limited; time last. `turns_ahead`: that the calls to come will quote besides."""
+    limits, spending = debate.limits, compute_spending(debate)
+    tokens = estimate_next_call(debate, turns_ahead)
+    cost = compute_max_call_cost(debate, tokens)
+    return (
+        Expense("calls", limits.max_calls, spending.calls, 1),
+        Expense("input tokens", limits.max_input_tokens, spending.input_tokens, tokens[0]),
+        Expense("output tokens", limits.max_output_tokens, spending.output_tokens, tokens[1]),
+        Expense("US dollars", limits.max_cost_usd, spending.cost_usd, cost),
+        Expense("seconds", limits.max_seconds, int(elapsed.debate_seconds), 0),
+    )
 
 
 def compute_limit_remaining(

@@ -1,9 +1,9 @@
 """What is asked before the verdict of judges: the mirror.
 
-The mirror is the same debate
-held again, as a debate of its own, with the stances handed on among the debaters: what a position is worth stays with
-it, what a debater's skill does moves with the debater. Its judges vote on the same positions, so that their votes are
-counted beside the others. It takes as much again as the debate took, and is not begun with less budget.
+The mirror is the same debate held again, as a debate of its own, with the stances handed on among the debaters: what a
+position is worth stays with it, what a debater's skill does moves with the debater. Its judges vote on the same
+positions, so that their votes are counted beside the others. It takes as much again as the debate took, and is not
+begun with less budget.
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,9 @@ from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.setup.limits import Limits, Window
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import AWAITED, MODERATOR
-from server.debate.rules.budget import (
-    ElapsedTime,
-    compute_spending,
-)
+from server.debate.rules.budget import ElapsedTime, compute_spending, list_expenses
 from server.debate.rules.course import comes_after_verdict
-from server.debate.state.debate import Debate, judge_seats, replace
+from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import find_first_side, label_debaters
 from server.debate.state.seats import find_models, find_own_models
 from server.debate.verdicts.rules import count_panel
@@ -108,15 +105,7 @@ def build_skipped(debate: Debate, cause: MirrorObstacle, reason: str) -> MirrorS
 
 def find_mirror_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
     """Which limit does not allow as much again as the debate took so far; "" where all do."""
-    limits, spending = debate.limits, compute_spending(debate)
-    rows: tuple[tuple[str, int | str, int | Decimal], ...] = (
-        ("calls", limits.max_calls, spending.calls),
-        ("input tokens", limits.max_input_tokens, spending.input_tokens),
-        ("output tokens", limits.max_output_tokens, spending.output_tokens),
-        ("US dollars", limits.max_cost_usd, spending.cost_usd),
-        ("seconds", limits.max_seconds, int(elapsed.debate_seconds)),
-    )
-    for unit, limit, amount in rows:
+    for unit, limit, amount, _ in list_expenses(debate, elapsed):
         if limit and 2 * amount > Decimal(limit):
             return f"{amount} of {limit} {unit} are spent, and it would take as much again"
     return ""
@@ -280,13 +269,3 @@ def are_whole(debate: Debate, beliefs: tuple[Belief, ...]) -> bool:
     """Whether there is one belief for each position and one for none of them, in order, and they add up to 100."""
     is_sum = sum(belief.percent for belief in beliefs) == 100  # noqa: PLR2004
     return is_sum and tuple(belief.name for belief in beliefs) == (*debate.names, "")
-
-
-def apply_escalation(debate: Debate, event: EscalationEvent) -> Debate:
-    match event:
-        case MirrorOpened():
-            return replace(debate, mirror_opened=event)
-        case MirrorHeld() | MirrorSkipped():
-            return replace(debate, mirror=event)
-        case _:
-            assert_never(event)

@@ -13,7 +13,7 @@ past it, by resuming or concluding, is part of the state (`Debate.passed_breakpo
     budget:S   the calls that come next would take more than this share of a limit
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, assert_never
@@ -27,6 +27,7 @@ from server.debate.facts.setup.limits import Breakpoint, BreakpointCondition
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import SYNTHESIZER
+from server.debate.facts.text import join_names
 from server.debate.rules.budget import ElapsedTime, find_share_excess
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
@@ -121,16 +122,10 @@ def join_causes(causes: Iterable[tuple[str, str]]) -> str:
     seats: dict[str, list[str]] = {}
     for seat, detail in dict.fromkeys(causes):
         seats.setdefault(detail, []).append(seat)
-    lines = [f"{join_seats(names)}: {detail}" for detail, names in seats.items()]
+    lines = [f"{join_names(names)}: {detail}" for detail, names in seats.items()]
     more_count = len(lines) - MAX_LISTED_CAUSES
     text = "; ".join(lines[:MAX_LISTED_CAUSES]).replace(".; ", "; ")
     return f"{text}; and {more_count} more" if more_count > 0 else text
-
-
-def join_seats(seats: Sequence[str]) -> str:
-    """Ada; Ada and Ben; Ada, Ben and Cy; Ada, Ben and 4 more."""
-    names = seats if len(seats) <= MAX_LISTED_CAUSES else [*seats[:2], f"{len(seats) - 2} more"]
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def find_unheard(debate: Debate) -> tuple[str, ...]:
@@ -205,10 +200,8 @@ def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
     return (DefaultPlanUsed(round=debate.round, next_speakers=debate.names, reason=reason),)
 
 
-MAX_HOLD_LENGTH = 900  # characters of why one breakpoint holds
-MAX_HOLDS_LENGTH = (
-    1_900  # and of why all hold that hold at once: a record allows 2,500 for the reason of a pause
-)
+MAX_HOLD_LENGTH, MAX_HOLDS_LENGTH = 900, 1_900
+"""Characters of why one breakpoint holds, and all at once: a record allows 2,500 for the reason of a pause."""
 
 
 @dataclass(frozen=True, slots=True)

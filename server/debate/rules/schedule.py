@@ -185,29 +185,14 @@ def list_judge_slots(readings: Mapping[str, Sequence[int]]) -> tuple[Slot, ...]:
     return tuple(Slot(judge, number, "judgment") for judge, numbers in readings.items() for number in numbers)
 
 
-def build_message_groups(debate: Debate) -> SlotGroups:
-    """Messages, then answers. An answer's index follows from the sender, not from the order of arrival."""
-    asking = tuple(Slot(name, 0, "message") for name in debate.names)
+def list_answer_slots(debate: Debate, first_index: int) -> tuple[Slot, ...]:
+    """The answers to the messages of this round. An index follows from the sender, not from the order of arrival."""
     messages = [message for message, *_ in debate.round_exchanges(debate.round)]
-    answers = tuple(
-        Slot(turn.to, 1 + debate.names.index(turn.seat), "answer", message_author=turn.seat)
-        for turn in messages
+    indexes = (first_index + debate.names.index(message.seat) for message in messages)
+    return tuple(
+        Slot(message.to, index, "answer", message_author=message.seat)
+        for message, index in zip(messages, indexes, strict=True)
     )
-    return apply_turn_limit(debate, (asking, answers))
-
-
-def build_answer_groups(debate: Debate) -> SlotGroups:
-    """The answers to messages that were sent with the turns of this round, asked for after all of them."""
-    answers = tuple(
-        Slot(
-            message.to,
-            MESSAGE_SLOT + 1 + debate.names.index(message.seat),
-            "answer",
-            message_author=message.seat,
-        )
-        for message, *_ in debate.round_exchanges(debate.round)
-    )
-    return (answers,) if answers else ()
 
 
 def may_send(debate: Debate, seat: str) -> bool:
@@ -277,7 +262,8 @@ def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
     turn_groups = build_turn_groups(debate, phase)
     if phase.wants == "argument":
         turn_groups = apply_turn_limit(debate, turn_groups)
-    turn_groups = (*turn_groups, *build_answer_groups(debate)) if phase.messages else turn_groups
+    if phase.messages and (answers := list_answer_slots(debate, MESSAGE_SLOT + 1)):
+        turn_groups = (*turn_groups, answers)  # asked for after all turns
     opening_groups = opening if phase.order == "moderated" else ()
     voters = list_later_voters(debate) if turn_groups else ()
     ballots = (tuple(Slot(name, LATER_BALLOT, "ballot") for name in voters),) if voters else ()
@@ -296,7 +282,8 @@ def build_review_groups(debate: Debate, turn_groups: SlotGroups) -> SlotGroups:
 
 def build_turn_groups(debate: Debate, phase: Phase) -> SlotGroups:
     if phase.wants == "message":
-        return build_message_groups(debate)
+        asking = tuple(Slot(name, 0, "message") for name in debate.names)
+        return apply_turn_limit(debate, (asking, list_answer_slots(debate, 1)))
     match phase.order:
         case "together":
             return (tuple(slot for (slot,) in build_argument_groups(debate.names)),)

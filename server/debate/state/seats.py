@@ -1,11 +1,11 @@
 """Who sits in a debate: the models, prompts and tools of its seats."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from server.debate.facts.answers import HandoffFailed
 from server.debate.facts.errors import check
 from server.debate.facts.events import Failed, Task
-from server.debate.facts.interventions import ModelReplaced
+from server.debate.facts.interventions import InstructionGiven, ModelReplaced
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
@@ -84,6 +84,15 @@ def find_seat_prompt(setup: Opened, seat: str) -> tuple[str, bool]:
         return "", False
     owner = find_officers(setup).get(seat) or setup.judges
     return owner.prompt, owner.replaces_task
+
+
+def list_instructions(debate: Debate, seat: str, own: str) -> Iterator[str]:
+    """What people want a seat to follow in this round. `own`: its own prompt."""
+    if prompt := own or debate.setup.instructions or debate.seat_prompts.get(seat, ""):
+        yield prompt
+    for given in debate.find_interventions(InstructionGiven):
+        if given.to in ("", seat) and given.round < debate.round:
+            yield given.text
 
 
 def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from server.debate.commands.forks.inheritance import is_inherited, list_rounds
+from server.debate.commands.fork import is_inherited, list_rounds
 from server.debate.facts.answers import SlotFact
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.events import Event, Paused, Recorded, Resumed

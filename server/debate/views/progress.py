@@ -1,6 +1,5 @@
 """How far a debate is: which answers there are, how many are expected, who is asked, and the likely cost."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import zip_longest
@@ -10,7 +9,7 @@ from server.debate.answer.debates import WHERE_THEY_DIFFER
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import Estimate, estimate, estimate_levels
 from server.debate.facts.setup.phases import AdviceTask, Phase
-from server.debate.facts.text import format_count, format_dollars, format_duration
+from server.debate.facts.text import format_count, format_dollars, format_duration, join_names
 from server.debate.rules.calls import build_call, is_cut_short, pending_calls
 from server.debate.rules.plan import count_expected_answers
 from server.debate.rules.schedule import open_slots
@@ -18,8 +17,6 @@ from server.debate.state.debate import Debate
 
 AnswerKey = tuple[int, str, int]
 """(round, seat, slot index). Repeated answers of one slot, as after a retraction, are one answer."""
-
-MAX_NAMES = 4  # in a report
 
 PHASE_WORK: dict[AdviceTask, str] = {
     "advice": "Answering",
@@ -116,7 +113,7 @@ def describe_progress(now: Progress, before: Progress | None, holdup: str = "") 
         (new_answers - new_ballots, "answered"),
         (now.failed - earlier.failed, "failed"),
     )
-    news = [f"{format_seats(seat for _, seat, _ in sorted(keys))} {verb}" for keys, verb in kinds if keys]
+    news = [f"{join_names(seat for _, seat, _ in sorted(keys))} {verb}" for keys, verb in kinds if keys]
     work = describe_work(now, "" if news else holdup)
     sentences = filter(None, (work, ", ".join(news), f"{now.done} of {now.expected}"))
     return ". ".join(sentence[:1].upper() + sentence[1:] for sentence in sentences)
@@ -126,20 +123,12 @@ def describe_work(now: Progress, holdup: str = "") -> str:
     """What goes on, whom it waits for, and what comes then; "" if nothing does. `holdup`: what it waits for first."""
     pairs = zip_longest(now.asked, now.models, fillvalue="")
     asked = [f"{seat} ({model})" if model else seat for seat, model in pairs]
-    waiting = f"waiting for {format_seats(asked)}" if asked else ""
-    then = f"then {format_seats(now.ahead)}" if now.ahead else ""
+    waiting = f"waiting for {join_names(asked)}" if asked else ""
+    then = f"then {join_names(now.ahead)}" if now.ahead else ""
     goes_on = [*filter(None, (now.added, holdup[:1].lower() + holdup[1:] or waiting))]
     if not goes_on:
         return ""
     return ": ".join(filter(None, (now.phase, ", ".join(filter(None, (*goes_on, then))))))
-
-
-def format_seats(seats: Iterable[str]) -> str:
-    """Ada; Ada and Ben; Ada, Ben, Cy and 4 more."""
-    names = list(dict.fromkeys(seats))
-    if len(names) > MAX_NAMES:
-        names = [*names[: MAX_NAMES - 1], f"{len(names) - MAX_NAMES + 1} more"]
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def estimate_line(debate: Debate, *, with_efforts: bool = True) -> str:

@@ -16,8 +16,8 @@ from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spo
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import CLIENT, EMBEDDED, WRITER, WRITTEN
-from server.debate.facts.text import format_count
-from server.debate.rules.pauses import join_seats, unify_details
+from server.debate.facts.text import format_count, join_names
+from server.debate.rules.pauses import unify_details
 from server.debate.rules.plan import plan_waves
 from server.debate.rules.schedule import has_final_failure
 from server.debate.rules.windows import find_outgrown_windows
@@ -25,7 +25,6 @@ from server.debate.seats.registry import SEATS
 from server.debate.state.debate import Debate, name_judge
 from server.debate.state.seats import candidate_models, find_kind, seat_models
 from server.debate.views.names import name_debate
-from server.debate.views.progress import format_seats
 from server.debate.views.provenance import name_signer
 from server.debate.votes.voters import verdict_source
 
@@ -67,7 +66,7 @@ def failure_lines(debate: Debate) -> list[str]:
     lines = []
     for (cause, detail), seats in by_cause.items():
         is_one = cause in PROVIDER_CAUSES
-        counts = {join_seats(list(seats)): seats.total()} if is_one else seats
+        counts = {join_names(seats): seats.total()} if is_one else seats
         lines += [
             f"{who}: {detail} ({cause}{f', {times} times' if times > 1 else ''})"
             for who, times in counts.items()
@@ -133,7 +132,7 @@ def describe_recalled(setup: Opened) -> list[str]:
         for earlier in recalled
         if earlier.used_retracted
     ]
-    return sentences + ([f"Of these, {join_seats(withdrawals)} since."] if withdrawals else [])
+    return sentences + ([f"Of these, {join_names(withdrawals)} since."] if withdrawals else [])
 
 
 def describe_reused(debate: Debate) -> list[str]:
@@ -203,9 +202,9 @@ def list_caller_warnings(debate: Debate) -> list[str]:
     warnings = list_client_warnings(debate)
     for author, sides in sides_by_author.items():
         if len(sides) > 1:
-            warnings.append(f"One caller wrote for {format_seats(sorted(sides))}: count it as one voice.")
+            warnings.append(f"One caller wrote for {join_names(sorted(sides))}: count it as one voice.")
         if seats := decisions_by_author.get(author, set()) - sides:
-            roles = f"{format_seats(sorted(sides))}, and was {format_seats(sorted(seats))}"
+            roles = f"{join_names(sorted(sides))}, and was {join_names(sorted(seats))}"
             warnings.append(f"One caller wrote for {roles}: it judged its own words.")
     return warnings
 
@@ -216,7 +215,7 @@ def list_client_warnings(debate: Debate) -> list[str]:
     names = sorted({*models.values()})
     if len(names) <= 1 or len(models) <= 1:
         return []
-    seats = format_seats(sorted(models))
+    seats = join_names(sorted(models))
     return [f"One client's own model answered for {seats}, as {', '.join(names)}: count it as one voice."]
 
 

@@ -21,10 +21,10 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from server.debate.facts.setup.ledger import Candidate, Team
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import EMBEDDED
-from server.debate.facts.setup.team import Candidate, Team
 from server.debate.facts.text import format_count
 from server.debate.state.debate import judge_seats
 from server.debate.votes.families import family

@@ -18,10 +18,9 @@ from server.debate.analysis.debates import (
 )
 from server.debate.analysis.judgments import Judgment, Reading, Role, list_sides
 from server.debate.analysis.records import JudgeRecord, calibrate_advice, count_advice_record
-from server.debate.facts.setup.ledger import LedgerExtract
+from server.debate.facts.setup.ledger import LedgerExtract, Team
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.team import Team
 from server.debate.state.debate import Debate
 from server.debate.state.seats import find_models
 from server.debate.votes.counting import UNKNOWN_WEIGHT

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, get_args, get_origin
 
-from server.debate.commands.input_types import parse_json_text
-from server.debate.commands.inputs import Input
+from server.debate.commands.inputs import Input, parse_json_text
 
 Path = tuple[str | int, ...]
 

@@ -11,7 +11,7 @@ from server.debate.ballots.convergence import (
     find_likeness,
 )
 from server.debate.ballots.report import describe_measurement
-from server.debate.commands.setup.ballots import add_meter
+from server.debate.commands.setup.open import add_meter
 from server.debate.facts.answers import Measured, build_embedding_key
 from server.debate.facts.beliefs import Converged
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.forks.inheritance import is_inherited
+from server.debate.commands.fork import is_inherited
 from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Paused, Resumed

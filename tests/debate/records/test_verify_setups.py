@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.forks.fork import build_fork
+from server.debate.commands.fork import build_fork
 from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.records.bounds import TEXT_LENGTHS
 from tests.support.records import (

@@ -40,28 +40,19 @@ def test_judges_who_go_by_place_or_label_find_for_nobody(bias: str, count: int, 
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("format_name", TURNED)
-@pytest.mark.parametrize("bias", BIASED)
-def test_they_find_for_nobody_in_any_format_that_ends_with_a_round_written_together(
-    bias: str, format_name: str
+@pytest.mark.parametrize(
+    ("bias", "format_name", "options"),
+    [
+        *((bias, name, options) for bias in BIASED for name, options in TURNED.items()),
+        *((bias, name, options) for bias in BY_LABEL for name, options in SEQUENTIAL.items()),
+    ],
+)
+def test_they_find_for_nobody_in_any_format_that_turns_what_they_go_by(
+    bias: str, format_name: str, options: dict[str, Any]
 ) -> None:
-    options = TURNED[format_name]
     assert_nobody_won(
         hold(format_name, judge=BIASED[bias], seed=seed, sides=range(count), **options)
         for seed, count in ((0, 2), (1, 3))
-    )
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("format_name", SEQUENTIAL)
-@pytest.mark.parametrize("bias", BY_LABEL)
-def test_labels_and_places_in_the_list_are_turned_in_debates_of_one_speaker_at_a_time_too(
-    bias: str, format_name: str
-) -> None:
-    options = SEQUENTIAL[format_name]
-    assert_nobody_won(
-        hold(format_name, judge=BIASED[bias], seed=seed, sides=range(count), **options)
-        for seed, count in product(range(2), (2, 3))
     )
 
 

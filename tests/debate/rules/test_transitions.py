@@ -1,4 +1,4 @@
-"""What moderators, referees, speakers who hand over, voters and synthesizers cannot do: apply refuses it."""
+"""What cannot happen in a debate: apply refuses it, and nothing changes."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -15,17 +15,22 @@ from server.debate.facts.events import (
     Concluded,
     Ended,
     Event,
+    Failed,
+    Judged,
+    Paused,
+    PhaseEntered,
+    Resumed,
     RoundClosed,
     RoundOpened,
     Spoke,
-    Synthesized,
 )
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.machine.transitions import apply
-from server.debate.seats.referee import Audited
+from server.debate.machine.transitions import apply, replay
+from server.debate.verdicts.rules import build_verdict_events
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
+    build_debaters,
     build_phase_entered,
     build_setup,
     build_usage,
@@ -33,9 +38,30 @@ from tests.support.simulation import (
     task_script,
 )
 
-pytestmark = pytest.mark.requirement("N8")
+pytestmark = pytest.mark.requirement("N8", "D2")
 
 P, OPP = "Proponent", "Opponent"
+
+
+def talking() -> DebateSimulation:
+    return simulate().play_to_round(1)
+
+
+def judging() -> DebateSimulation:
+    return simulate().play_to_round(3)
+
+
+def entered(number: int = 1, **other: Any) -> PhaseEntered:
+    return build_phase_entered(simulate().debate, "opening", number).model_copy(update=other)
+
+
+def judged(**other: Any) -> Judged:
+    fields = {"seen": 1, "seat": "judge 1", "round": 3, "slot_index": 1, "winner": P, "margin": 2}
+    return Judged(**{**fields, "verdict": "So it is.", "reasoning": "", "usage": build_usage(), **other})
+
+
+def missed() -> Failed:
+    return Failed(seen=1, seat=P, round=1, cause="empty", detail="x")
 
 
 def moderated() -> DebateSimulation:
@@ -114,12 +140,54 @@ def drawing() -> DebateSimulation:
 
 
 ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
+    "opened twice": (simulate, build_setup(), "opened already"),
+    "a round left out": (simulate, entered(2), "follow one another"),
+    "a round entered twice": (talking, entered(), "follow one another"),
+    "an unknown phase": (simulate, entered(phase="shouting"), "no phase shouting"),
+    "a stranger in the order": (simulate, entered(order=(P, OPP, "Stranger")), "order"),
+    "a debater left out of the order": (simulate, entered(order=(P,)), "order"),
+    "a turn before the first round": (simulate, spoke(round=0), "of Proponent is open for it"),
+    "a turn of another round": (talking, spoke(round=2), "for round 2 in round 1"),
+    "a second turn in a round": (lambda: talking().add_events(spoke()), spoke(), "is open for it"),
+    "a stranger's turn": (talking, spoke("Stranger"), "of Stranger is open for it"),
+    "a debater at the judges' table": (judging, spoke(round=3), "of Proponent is open for it"),
+    "a turn of a seat that gave up": (
+        lambda: talking().add_events(missed(), missed()),
+        spoke(),
+        "of Proponent is open for it",
+    ),
+    "a third failure": (
+        lambda: talking().add_events(missed(), missed()),
+        missed(),
+        "of Proponent is open for it",
+    ),
+    "a judgment by a debater": (talking, judged(seat=P, round=1, slot_index=0), "is open for it"),
+    "a reading given twice": (lambda: judging().add_events(judged()), judged(), "of judge 1 is open for it"),
+    "a third reading": (judging, judged(slot_index=3), "of judge 1 is open for it"),
+    "a judgment for a stranger": (judging, judged(winner="Stranger"), "nobody here is called Stranger"),
+    "a verdict for a stranger": (judging, concluded(winner="Stranger"), "does not follow from the votes"),
+    "a second verdict": (
+        lambda: judging().add_events(*build_verdict_events(judging().debate)),
+        concluded(),
+        "a verdict already",
+    ),
+    "a second pause": (
+        lambda: talking().add_events(Paused(reason="a")),
+        Paused(reason="b"),
+        "paused already",
+    ),
+    "a resumption of what runs": (talking, Resumed(), "not paused"),
+    "a turn after the end": (lambda: simulate().play(), spoke(), "after the end"),
+    "a second end": (
+        lambda: simulate().play(),
+        Ended(ending="concluded", cause="max_rounds"),
+        "after the end",
+    ),
     "a round opened where nobody moderates": (
         lambda: simulate().play_to_round(1),
         opened(),
         "nobody opens rounds here",
     ),
-    "a round opened before it began": (moderated, opened(round=0), "nobody opens rounds here"),
     "another round opened": (
         lambda: moderated().play_to_round(1),
         opened(round=2),
@@ -160,30 +228,10 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
         spoke(),
         "of Proponent is open for it",
     ),
-    "a turn of somebody who was not called": (
-        lambda: moderated().play_to_round(1).add_events(opened()),
-        spoke(OPP),
-        "of Opponent is open for it",
-    ),
-    "a closing before the turns": (
-        lambda: settling().play_to_round(1),
-        closed(),
-        "of moderator is open for it",
-    ),
-    "a closing where nobody closes": (
-        lambda: simulate().play_through_round(1),
-        closed(),
-        "of moderator is open for it",
-    ),
     "a settlement without a decision": (
         lambda: settling().play_to_round(1).add_events(spoke(), spoke(OPP)),
         closed(settled=True),
         "settled without a decision",
-    ),
-    "an audit without a referee": (
-        lambda: settling().play_through_round(1),
-        Audited(seen=1, round=1, text="x", usage=build_usage()),
-        "of referee is open for it",
     ),
     "a hand-off where nobody hands over": (
         lambda: simulate().play_through_round(1),
@@ -207,7 +255,6 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
         handed(because="drawn"),
         "not how it was handed over",
     ),
-    "a choice where nobody was chosen": (drawing, handed(), "not how it was handed over"),
     "a draw of oneself": (drawing, handed(to=P, because="drawn"), "Proponent cannot speak next"),
     "a draw of a stranger": (drawing, handed(to="x", because="drawn"), "x cannot speak next"),
     "a good choice told as a bad one": (
@@ -251,11 +298,6 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
         spoke(to=OPP),
         "an argument is for everybody",
     ),
-    "an answer before it was asked": (
-        lambda: examined().play_to_round(1),
-        spoke(act="answer", to=OPP, slot_index=2),
-        "of Proponent is open for it",
-    ),
     "an answer to somebody else": (
         lambda: examined().play_to_round(1).play(lambda debate: len(debate.turns) == 2),
         spoke(act="answer", to=P, slot_index=2),
@@ -276,35 +318,10 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
         ballot(moved_by=Citation(seat=OPP, round=9)),
         "it was moved by a turn that was never made",
     ),
-    "a second ballot": (
-        lambda: examined().play_to_round(2).add_events(ballot()),
-        ballot(),
-        "of Proponent is open for it",
-    ),
-    "a ballot during the talk": (
-        lambda: simulate().play_to_round(1),
-        ballot(round=1),
-        "of Proponent is open for it",
-    ),
-    "a turn during the vote": (
-        lambda: examined().play_to_round(2),
-        spoke(round=2),
-        "of Proponent is open for it",
-    ),
-    "a result before it is asked for": (
-        lambda: result().play_to_round(1),
-        Synthesized(seen=1, round=1, text="x", usage=build_usage()),
-        "of synthesizer is open for it",
-    ),
     "a result made of no verdict": (
         lambda: examined().play_through_round(2),
         build_phase_entered(examined().debate, "deliverable", 3),
         "deliverable cannot follow",
-    ),
-    "a phase that was over": (
-        lambda: examined().play_through_round(2),
-        build_phase_entered(examined().debate, "cross_examination", 3),
-        "cross_examination cannot follow",
     ),
     "a phase twice that does not repeat": (
         lambda: examined().play_through_round(1),
@@ -316,8 +333,6 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
         looked_up("judge 1"),
         "is open for it",
     ),
-    "research before the debate": (simulate, looked_up(P, 0), "of Proponent is open for it"),
-    "a verdict before a word": (settling, concluded(), "nobody was heard who decides"),
     "a verdict before the judges": (
         lambda: simulate().play_through_round(2),
         concluded(),
@@ -361,3 +376,22 @@ def test_a_last_word_is_welcome_only_when_the_talk_is_being_concluded() -> None:
         at.add_events(closed())
     at.add_events(TalkConcluded(), closed())
     assert at.debate.round_summaries == (closed(),)
+
+
+@pytest.mark.parametrize("event", [entered(), spoke(), concluded(), TalkConcluded()], ids=lambda e: e.kind)
+def test_nothing_happens_before_a_debate_is_opened(event: Event) -> None:
+    with pytest.raises(IllegalEvent, match="before the debate was opened"):
+        apply(None, event)
+
+
+def test_no_events_are_no_debate() -> None:
+    with pytest.raises(IllegalEvent, match="without events"):
+        replay([])
+
+
+def test_turns_are_read_in_the_order_of_the_round_whoever_came_first() -> None:
+    at = simulate(build_setup(debaters=build_debaters(3)))
+    at.add_events(PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1")))
+    at.add_events(spoke("Speaker 1"), spoke("Speaker 2"), spoke("Speaker 3"))
+    assert [turn.seat for turn in at.debate.round_turns(1)] == ["Speaker 2", "Speaker 3", "Speaker 1"]
+    assert [turn.seat for turn in at.debate.turns] == ["Speaker 1", "Speaker 2", "Speaker 3"]

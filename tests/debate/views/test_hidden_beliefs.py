@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import BLIND_BALLOT
-from server.debate.commands.setup.ballots import add_meter
+from server.debate.commands.setup.open import add_meter
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import WRITTEN

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from server.debate.facts.setup.ledger import Team
 from server.debate.facts.setup.limits import Price
-from server.debate.facts.setup.team import Team
 from server.debate.votes.families import family
 from server.debate.votes.skills import NOTHING, Knowledge, PairErrors, Tally, compute_overconfidence
 from server.debate.votes.teams import Member, Pool, TeamRequest, choose_team, draw_accuracies, list_contenders

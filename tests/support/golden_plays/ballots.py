@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from server.debate.commands.setup.ballots import add_meter
+from server.debate.commands.setup.open import add_meter
 from server.debate.facts.events import Event
 from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import build_setup

@@ -2,7 +2,7 @@
 
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
-from server.debate.commands.forks.fork import fork
+from server.debate.commands.fork import fork
 from server.debate.commands.requests import ChangesInput
 from server.debate.commands.setup.open import add_prices, open_debate
 from server.debate.facts.events import Event, Paused, Resumed

@@ -6,11 +6,10 @@ from server.debate.answer.debates import list_reviewers
 from server.debate.commands.requests import (
     DEFAULT_FORMAT,
     FORMAT_WITH_STANCES,
-    DebateRequest,
     DebaterInput,
     OptionsInput,
 )
-from server.debate.commands.setup.debaters import check_debaters
+from server.debate.commands.setup.debaters import build_debaters
 from server.debate.commands.setup.formats import FORMATS, Format
 from server.debate.facts.advice import MINE
 from server.debate.facts.errors import require
@@ -63,28 +62,19 @@ def drop_defaults(options: OptionsInput) -> OptionsInput:
     return options.model_copy(update=dict.fromkeys(empty))
 
 
-def build_advisors(request: DebateRequest, models: Sequence[str], level: EffortLevel) -> tuple[Debater, ...]:
-    """The advisors that a request names, or those that its models make."""
-    if request.debaters:
-        return build_named_advisors(request.debaters, models)
-    return choose_advisors(models, level)
-
-
 def choose_advisors(models: Iterable[str], level: EffortLevel) -> tuple[Debater, ...]:
     """One for each family of the models: at least two, at most three.
 
     A single family gets two seats, or one with little effort. The embedded model is asked once: it only answers.
     """
-    by_family: dict[str, list[str]] = {}
+    models = [*models]
+    first_of_family: dict[str, str] = {}
     for model in models:
-        by_family.setdefault(family(model), []).append(model)
-    picks = [models_of_family[0] for models_of_family in by_family.values()][:MOST_ADVISORS]
+        first_of_family.setdefault(family(model), model)
+    picks = [*first_of_family.values()][:MOST_ADVISORS]
     if len(picks) == 1 and picks[0] != EMBEDDED and level != "quick":
-        models_of_family = list(dict.fromkeys(*by_family.values()))
-        picks = [
-            models_of_family[0],
-            models_of_family[1] if len(models_of_family) > 1 else models_of_family[0],
-        ]
+        others = [model for model in models if model != picks[0]]
+        picks += [*others, *picks][:1]
     return tuple(
         Debater(name=f"Advisor {number}", stance="", model=model)
         for number, model in enumerate(picks, start=1)
@@ -96,16 +86,9 @@ def build_named_advisors(debaters: Sequence[DebaterInput], models: Sequence[str]
     problem = f"Advisors have roles and no stances, and there is one for {', '.join(stances)}."
     require(not stances, f"{problem} Pass format={FORMAT_WITH_STANCES!r}, where debaters argue for stances.")
     require(len(debaters) <= MOST_NAMED, f"There can be {MOST_NAMED} advisors, not {len(debaters)}.")
-    check_debaters(debaters, FORMATS[DEFAULT_FORMAT])
     is_reserved = any(normalize_name(debater.name) == MINE for debater in debaters)
     require(not is_reserved, f"An advisor cannot be called {MINE!r}: so the caller's own answer is called.")
-    return tuple(
-        Debater(
-            **debater.model_dump()
-            | {"name": debater.name.strip(), "model": debater.model or models[index % len(models)]}
-        )
-        for index, debater in enumerate(debaters)
-    )
+    return build_debaters(debaters, FORMATS[DEFAULT_FORMAT], models)
 
 
 def build_reviewing_judges(options: OptionsInput) -> JudgePanel:

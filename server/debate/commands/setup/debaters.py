@@ -91,7 +91,7 @@ def build_debaters(inputs: Sequence[DebaterInput], row: Format, models: Sequence
     for index, debater in enumerate(inputs):
         name, model = debater.name.strip(), debater.model or models[index % len(models)]
         changes: dict[str, str] = {"name": name, "model": model}
-        if not debater.stance:
+        if not (debater.stance or row.is_advice):
             changes |= {"stance": debater.role or name}
         debaters.append(Debater(**debater.model_dump() | changes))
     return tuple(debaters)

@@ -15,12 +15,11 @@ from itertools import zip_longest
 from typing import Any
 
 from server.debate.answer.debates import WHERE_THEY_DIFFER, count_readings, list_reviewers
-from server.debate.commands.requests import DebateRequest
+from server.debate.commands.requests import DebateRequest, OptionsInput
 from server.debate.commands.setup.advisors import EXCHANGES, add_answering, choose_advisors
-from server.debate.commands.setup.ballots import asks_for_ballots
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.commands.setup.judges import rank_judges
 from server.debate.commands.setup.phases import add_last_phases
+from server.debate.commands.setup.seats import rank_judges
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import BallotMode, Effort, EffortLevel, PresetOption
@@ -35,9 +34,7 @@ from server.debate.votes.voters import verdict_source
 class Preset:
     ballots: BallotMode | None  # None: as the format has them
     most_judges: int
-    is_thorough: bool = (
-        False  # with debaters of different families, a mirror before it is decided, and a baseline
-    )
+    is_thorough: bool = False  # debaters of different families, a mirror before it is decided, a baseline
 
 
 PRESETS: dict[EffortLevel, Preset] = {
@@ -67,6 +64,13 @@ def list_open_options(request: DebateRequest) -> tuple[PresetOption, ...]:
         "baseline": "baseline" not in options.model_fields_set,
     }
     return tuple(name for name, holds in is_open.items() if holds)
+
+
+def asks_for_ballots(options: OptionsInput) -> bool:
+    """Whether a request asks for ballots, or for something that needs them."""
+    is_needed = options.stop == "on" or options.challenges == "challenge"
+    is_needed = is_needed or any(phase.until == "convergence" for phase in options.phases)
+    return bool(options.ballots) or is_needed
 
 
 def build_effort(request: DebateRequest, level: EffortLevel, models: Iterable[str]) -> Effort:

@@ -70,9 +70,7 @@ class Format:
     brief: Brief = "advocate"
     requires_stances: bool = True  # False: a role is enough
     has_closing_moderator: bool = False  # it may settle the question
-    counting: CountingRule | Literal[""] = (
-        ""  # the rule that makes the verdict; "" for the usual one of its phases
-    )
+    counting: CountingRule | Literal[""] = ""  # makes the verdict; "" for the usual rule of its phases
     default_judges: int = 0  # of an audience; 0: as many as the effort allows
     default_turns: int = 0  # of the whole debate; 0: only rounds are limited
     ballots: BallotMode = "none"  # when debaters are asked in private

@@ -1,6 +1,7 @@
 """Turns a request into the set-up of a debate, or refuses it with an error that says what to change."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 from server.debate.ballots.waves import may_converge
 from server.debate.commands import requests
@@ -8,29 +9,43 @@ from server.debate.commands.requests import DebateRequest, OptionsInput
 from server.debate.commands.setup.advisors import (
     EXCHANGES,
     add_answering,
-    build_advisors,
+    build_named_advisors,
     build_reviewing_judges,
     check_advice_options,
+    choose_advisors,
     drop_defaults,
 )
-from server.debate.commands.setup.ballots import add_meter, asks_for_ballots, check_challenges
 from server.debate.commands.setup.debaters import build_debaters, build_framing
 from server.debate.commands.setup.documents import build_documents
-from server.debate.commands.setup.effort import PRESETS, apply_effort, build_effort, list_levels, mix_families
+from server.debate.commands.setup.effort import (
+    PRESETS,
+    apply_effort,
+    asks_for_ballots,
+    build_effort,
+    list_levels,
+    mix_families,
+)
 from server.debate.commands.setup.formats import FORMATS, Format
-from server.debate.commands.setup.judges import MIRROR_MODES, build_panel, check_escalation, rank_judges
-from server.debate.commands.setup.officers import build_moderator, build_officer, build_officers
 from server.debate.commands.setup.phases import add_last_phases, build_phases, compute_max_rounds
+from server.debate.commands.setup.seats import (
+    MIRROR_MODES,
+    build_moderator,
+    build_officer,
+    build_officers,
+    build_panel,
+    check_escalation,
+    rank_judges,
+)
 from server.debate.commands.setup.team import add_team, order_models
 from server.debate.commands.setup.voting import add_voting
 from server.debate.facts.earlier import Memory
 from server.debate.facts.errors import require, require_length
+from server.debate.facts.setup.ledger import Team
 from server.debate.facts.setup.limits import Breakpoint, Price, check_prices_known
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
 from server.debate.facts.setup.phases import Phase
-from server.debate.facts.setup.seats import FRAMER, SYNTHESIZER, WRITTEN, Officer
-from server.debate.facts.setup.team import Team
+from server.debate.facts.setup.seats import FRAMER, SYNTHESIZER, WRITTEN, Meter, Officer
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.budget import count_first_calls, find_first_round, find_round_shortfall
 from server.debate.rules.course import build_phase_entered
@@ -119,36 +134,21 @@ def build_setup(
     able = (team and team.judges) or rank_judges(models, debating)
     panel = build_panel(options.judges or requests.JudgesInput(), phases, able)
     setup = Opened(
-        question=request.question,
-        format=row.name,
+        **build_common_fields(request, row, seed),
         phases=phases,
         debaters=debaters,
-        labels=(),
         judges=panel,
         max_rounds=compute_max_rounds(request.max_rounds, row, options, phases),
-        seed=options.seed or seed,
-        documents=build_documents(request.documents),
-        **build_turn_limits(limits, row),
-        run=request.run,
-        tags=tuple(options.tags),
-        brief=row.brief,
         moderator=moderator,
         officers=build_officers(options, pool),
         synthesizer=build_synthesizer(options, phases, pool),
-        output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         ballots=ballots,
         mirror=MIRROR_MODES[options.mirror],
         effort=build_effort(request, level, (*debating, *models)),
         stop=options.stop or "off",
         challenges=options.challenges,
-        thinking=options.thinking or "",
         counting="" if options.phases else row.counting,
         max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
-        fallback_models=tuple(options.fallback_models),
-        limits=requests.build_limits(limits),
-        pause_when=build_breakpoints(options.pause_when),
-        **options.model_dump(include=requests.RECORDED_OPTIONS),
-        memory=Memory.ask(options.memory),
         **build_framing(request, models, panel),
     )
     setup = apply_effort(add_team(setup, team), level)
@@ -159,9 +159,10 @@ def build_advice_setup(
     request: DebateRequest, row: Format, models: Sequence[str], seed: int, level: EffortLevel
 ) -> Opened:
     """The set-up of the answer format, whose debaters are advisors."""
-    options, limits = request.options, request.options.limits
+    options = request.options
     check_advice_options(options, row)
-    advisors = build_advisors(request, models, level)
+    named = request.debaters
+    advisors = build_named_advisors(named, models) if named else choose_advisors(models, level)
     phases = build_phases(options, row, None)
     max_rounds = request.max_rounds if "max_rounds" in request.model_fields_set else None
     limit = row.max_allowed_rounds
@@ -169,35 +170,15 @@ def build_advice_setup(
         max_rounds is None or max_rounds <= limit,
         f"There can be {limit} exchanges at most, or 0 for none, and max_rounds={max_rounds}.",
     )
-    judges = build_reviewing_judges(options)
-    options_unchanged = options.model_dump(include=requests.RECORDED_OPTIONS) | {
-        "quorum": min(options.quorum, len(advisors))
-    }
+    common = build_common_fields(request, row, seed)
     setup = Opened(
-        question=request.question,
-        format=row.name,
+        **common | {"quorum": min(options.quorum, len(advisors))},
         phases=phases,
         debaters=advisors,
-        labels=(),
-        judges=judges,
+        judges=build_reviewing_judges(options),
         max_rounds=EXCHANGES[level] if max_rounds is None else max_rounds,
-        seed=options.seed or seed,
-        documents=build_documents(request.documents),
-        **build_turn_limits(limits, row),
-        run=request.run,
-        tags=tuple(options.tags),
-        brief=row.brief,
         synthesizer=build_synthesizer(options, phases, models),
-        output_schema="" if options.output_schema is None else check_schema(options.output_schema),
-        effort=build_effort(
-            request, level, dict.fromkeys((*(advisor.model for advisor in advisors), *models))
-        ),
-        thinking=options.thinking or "",
-        fallback_models=tuple(options.fallback_models),
-        limits=requests.build_limits(limits),
-        pause_when=build_breakpoints(options.pause_when),
-        **options_unchanged,
-        memory=Memory.ask(options.memory),
+        effort=build_effort(request, level, (*(advisor.model for advisor in advisors), *models)),
     )
     return add_answering(setup, row, options.my_answer, level)
 
@@ -211,13 +192,30 @@ def arrange_models(
     return mix_families(models) if PRESETS[level].is_thorough else models
 
 
-def build_turn_limits(limits: requests.LimitsInput, row: Format) -> dict[str, int]:
+def build_common_fields(request: DebateRequest, row: Format, seed: int) -> dict[str, Any]:
+    """What any format records of a request in the same way."""
+    options, limits = request.options, request.options.limits
     return {
+        "question": request.question,
+        "format": row.name,
+        "labels": (),  # drawn when the seats are known
+        "seed": options.seed or seed,
+        "documents": build_documents(request.documents),
         "turn_timeout": limits.turn_timeout,
         "turn_words": limits.max_turn_words,
         "max_turn_tokens": limits.max_turn_tokens
         or row.max_turn_tokens
         or limits.max_turn_words * TOKENS_FOR_WORD,
+        "run": request.run,
+        "tags": tuple(options.tags),
+        "brief": row.brief,
+        "output_schema": "" if options.output_schema is None else check_schema(options.output_schema),
+        "thinking": options.thinking or "",
+        "fallback_models": tuple(options.fallback_models),
+        "limits": requests.build_limits(limits),
+        "pause_when": build_breakpoints(options.pause_when),
+        "memory": Memory.ask(options.memory),
+        **options.model_dump(include=requests.RECORDED_OPTIONS),
     }
 
 
@@ -269,6 +267,25 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     check_breakpoints(setup)
     problem = "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
     require(WRITTEN.isdisjoint(setup.fallback_models), problem)
+
+
+def check_challenges(setup: Opened) -> None:
+    """Raises InvalidRequestError if challenges are asked for but impossible."""
+    if setup.challenges != "challenge":
+        return
+    panels = ", ".join(row.name for row in FORMATS.values() if row.brief == "panel")
+    problem = "options.challenges=challenge is for seats that may change their mind in public, and advocates never do"
+    require(setup.brief == "panel", f"{problem}. Formats: {panels}. Or pass report.")
+    require(
+        setup.ballots != "none",
+        "options.challenges=challenge needs private ballots: leave options.ballots out.",
+    )
+
+
+def add_meter(setup: Opened, model: str) -> Opened:
+    """The set-up with an embedding model, if ballots after its rounds may end the talk."""
+    is_needed = bool(model) and may_converge(setup) and setup.ballots != "none"
+    return setup.model_copy(update={"meter": Meter(model=model)}) if is_needed else setup
 
 
 def add_prompt_functions(setup: Opened, seats: Collection[str]) -> Opened:

@@ -7,9 +7,9 @@ from itertools import islice
 from server.debate.commands.requests import DebateRequest, TeamInput
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.errors import require
+from server.debate.facts.setup.ledger import Team
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import WRITTEN
-from server.debate.facts.setup.team import Team
 from server.debate.rules.framing import MAX_POSITIONS
 from server.debate.state.seats import find_models
 from server.debate.votes.teams import TeamRequest

@@ -7,7 +7,7 @@ from server.debate.facts.beliefs import VotingRule, Weight
 from server.debate.facts.earlier import Memory
 from server.debate.facts.fact import Count, Fact
 from server.debate.facts.setup.documents import Document, Reader
-from server.debate.facts.setup.ledger import LedgerExtract
+from server.debate.facts.setup.ledger import LedgerExtract, Team
 from server.debate.facts.setup.limits import Breakpoint, Limits, Price, Window
 from server.debate.facts.setup.options import (
     BallotMode,
@@ -31,7 +31,6 @@ from server.debate.facts.setup.seats import (
     Moderator,
     Officer,
 )
-from server.debate.facts.setup.team import Team
 
 
 class Opened(Fact):
@@ -52,9 +51,7 @@ class Opened(Fact):
     turn_timeout: int = 300  # seconds for one answer, retries included
     max_turn_tokens: int = 1_080  # of the text of a turn: what a model thinks first comes on top
     turn_words: int = 180  # the length of a turn that debaters are asked for
-    thinking: ThinkingMode | Literal[""] = (
-        ""  # how much models are asked to think first; "" for as they please
-    )
+    thinking: ThinkingMode | Literal[""] = ""  # how much models think first; "" for as they please
     run: bool = False  # the server runs it to the verdict unattended
     has_predicate: bool = False  # code of the process that opened it may end the talk
     prompt_functions: tuple[str, ...] = ()  # seats whose prompts such code writes; "" for those without one
@@ -74,9 +71,7 @@ class Opened(Fact):
     output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
     voting: VotingRule | None = None  # makes the consensus of a vote, in place of the usual counting
     weights: tuple[Weight, ...] = ()  # of the votes that do not count as one
-    counting: CountingRule | Literal[""] = (
-        ""  # the rule that makes the verdict; "" for the usual one of these phases
-    )
+    counting: CountingRule | Literal[""] = ""  # makes the verdict; "" for the usual rule of these phases
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
     reader: Reader | None = None  # digests documents that do not fit every window
