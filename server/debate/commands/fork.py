@@ -64,9 +64,8 @@ def fork(
     try:
         return build_fork(debate_id, debate, log, at_round, changes)
     except RoundError as error:
-        possible_round = min(at_round - 1, debate.round)
-        while possible_round > 0 and not can_fork(debate_id, debate, log, possible_round, changes):
-            possible_round -= 1
+        earlier = range(min(at_round - 1, debate.round), 0, -1)
+        possible_round = next((n for n in earlier if can_fork(debate_id, debate, log, n, changes)), 0)
         instruction = f"{error.advice}, or pass" if error.advice else "Pass"
         raise InvalidRequestError(
             f"{error} {instruction} at_round={possible_round}{', or less' if possible_round else ''}."

@@ -185,13 +185,18 @@ def find_moderator_word(debate: Debate, since_round: int) -> EndCause | None:
 
 def find_block_end(debate: Debate, block: Block) -> EndCause | None:
     """Why a block is not held again after the phase under way, its last; None where it is."""
-    if block_end := next((event for event in debate.ended_blocks if event.round == debate.round), None):
-        return block_end.cause
+    if recorded_end := find_recorded_block_end(debate):
+        return recorded_end.cause
     if cause := find_until_cause(debate, block):
         return cause
     if count_passes_held(debate, block.first) >= block.limit:
         return "block_limit"
     return "max_rounds" if has_held_all_rounds(debate) else None
+
+
+def find_recorded_block_end(debate: Debate) -> BlockEnded | None:
+    """The end of a block in this round, where it is recorded."""
+    return next((event for event in debate.ended_blocks if event.round == debate.round), None)
 
 
 def count_passes_held(debate: Debate, first_phase: str) -> int:
@@ -265,8 +270,7 @@ def can_follow(debate: Debate, phase: Phase) -> bool:
     phases, block = debate.setup.phases, current.block
     if phases.index(current) < phases.index(phase) or (current is phase and phase.repeats):
         return True
-    has_ended = any(event.round == debate.round for event in debate.ended_blocks)
-    if block is None or block.first != phase.name or has_ended:
+    if block is None or block.first != phase.name or find_recorded_block_end(debate):
         return False
     return count_passes_held(debate, block.first) < block.limit
 
@@ -366,8 +370,7 @@ def build_block_ended(debate: Debate, successor: Phase | None, end: TalkEnd | No
     phase = debate.phase
     assert phase is not None
     block = find_block(debate.setup.phases, phase)
-    is_recorded = any(event.round == debate.round for event in debate.ended_blocks)
-    if not block or successor in block or is_recorded:
+    if not block or successor in block or find_recorded_block_end(debate):
         return ()
     cause = end.cause if end else phase.block and find_block_end(debate, phase.block)
     first_phase = block[0].name
@@ -382,8 +385,7 @@ def find_block_problem(debate: Debate, event: BlockEnded) -> str:
     block = find_block(debate.setup.phases, debate.phase) if debate.phase else ()
     if not block or block[0].name != event.block or event.round != debate.round:
         return "no block ends here"
-    is_recorded = any(block_end.round == event.round for block_end in debate.ended_blocks)
-    return "it is recorded already" if is_recorded else ""
+    return "it is recorded already" if find_recorded_block_end(debate) else ""
 
 
 def find_block_agreement(debate: Debate, phase: Phase) -> tuple[Agreed, ...]:

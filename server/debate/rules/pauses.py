@@ -212,6 +212,11 @@ class NextStep:
     calls: int
     elapsed: ElapsedTime
 
+    @property
+    def entry(self) -> PhaseEntered | None:
+        """The round that it begins."""
+        return next((event for event in self.events if isinstance(event, PhaseEntered)), None)
+
 
 class Hold(NamedTuple):
     """Why a point holds, and for which seats."""
@@ -276,15 +281,14 @@ def go_on(debate: Debate) -> Debate:
     return replace(debate, paused=None, passed_breakpoints=frozenset(points))
 
 
-def is_before_verdict(debate: Debate, events: tuple[Event, ...]) -> bool:
-    """Whether these events begin the round that makes the verdict or the result, or are it."""
+def is_before_verdict(debate: Debate, step: NextStep) -> bool:
+    """Whether a step begins the round that makes the verdict or the result, or is it."""
     phase = debate.phase
     if phase is None or phase.is_baseline or makes_verdict(debate.setup, phase):
         return False
-    entry = next((event for event in events if isinstance(event, PhaseEntered)), None)
-    if entry:
-        return makes_verdict(debate.setup, find_phase(debate.setup, entry.phase))
-    return any(isinstance(event, Concluded | Ended) for event in events)
+    if step.entry:
+        return makes_verdict(debate.setup, find_phase(debate.setup, step.entry.phase))
+    return any(isinstance(event, Concluded | Ended) for event in step.events)
 
 
 def makes_verdict(setup: Opened, phase: Phase) -> bool:
@@ -298,7 +302,7 @@ def makes_verdict(setup: Opened, phase: Phase) -> bool:
 
 
 def check_verdict(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
-    if not is_before_verdict(debate, step.events):
+    if not is_before_verdict(debate, step):
         return None
     return Hold(f"the verdict comes next, after round {debate.round}")
 
@@ -306,12 +310,10 @@ def check_verdict(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
 def check_contested(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
     if any(isinstance(event, Concluded) and event.outcome == "contested" for event in step.events):
         return Hold("the votes came out contested, and would be recorded so")
-    entry = next((event for event in step.events if isinstance(event, PhaseEntered)), None)
-    if entry and find_phase(debate.setup, entry.phase).wants == "exchange":
+    if step.entry and find_phase(debate.setup, step.entry.phase).wants == "exchange":
         return Hold("those who reviewed advise differently, and would argue about it next")
     block = debate.phase.block if debate.phase else None
-    goes_on = any(isinstance(event, PhaseEntered) for event in step.events)
-    if block and block.until == "consensus" and goes_on and count_last_vote(debate).outcome == "contested":
+    if block and block.until == "consensus" and step.entry and count_last_vote(debate).outcome == "contested":
         return Hold(f"the vote of round {debate.round} came out contested")
     return None
 
@@ -334,7 +336,7 @@ def check_unheard(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
             return Hold(event.reason, event.seats)
     heard_names = {turn.seat for turn in debate.turns} | debate.unheard
     silent = tuple(name for name in debate.names if name not in heard_names)
-    if silent and is_before_verdict(debate, step.events):
+    if silent and is_before_verdict(debate, step):
         return Hold(f"the verdict comes next, and nobody heard {', '.join(silent)}", silent)
     unargued = tuple(one.name for one in list_unargued(debate) if one.name not in debate.unheard)
     if unargued and any(isinstance(event, Concluded) for event in step.events):
@@ -343,10 +345,9 @@ def check_unheard(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
 
 
 def check_round(_: Debate, point: Breakpoint, step: NextStep) -> Hold | None:
-    for event in step.events:
-        if isinstance(event, PhaseEntered) and event.round == point.round:
-            return Hold(f"round {event.round} ({event.phase}) comes next")
-    return None
+    if step.entry is None or step.entry.round != point.round:
+        return None
+    return Hold(f"round {step.entry.round} ({step.entry.phase}) comes next")
 
 
 def check_budget(debate: Debate, point: Breakpoint, step: NextStep) -> Hold | None:

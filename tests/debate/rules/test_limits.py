@@ -8,6 +8,7 @@ import pytest
 
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
+from server.debate.facts.answers import Usage
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import LimitsChanged
@@ -28,7 +29,7 @@ from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_interventions
 from server.debate.views.progress import estimate_line
-from server.debate.views.state import status_reason
+from server.debate.views.state import status_reason, sum_usage
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -360,3 +361,121 @@ class TestPricesOnTheWay:
             ).events
         )
         assert compute_remaining(at.debate).calls < before // 10
+
+
+def played(number: int, **limits: Any) -> tuple[str, str, int]:
+    """A hand-off whose speaker of that round fails: its status, the reason, and how often was asked."""
+
+    def script(call: Call) -> ScriptAnswer:
+        return (
+            ProviderFailure("unavailable")
+            if call.round == number and call.task == "argument"
+            else default_script(call)
+        )
+
+    options = {"limits": limits, "judges": {"both_orders": False}}
+    at = simulate(build_setup(format="handoff", max_rounds=10, options=options), script).play()
+    return at.status, status_reason(at.debate), len(at.calls_made)
+
+
+def test_what_was_said_before_is_judged() -> None:
+    status, reason, asked = played(3, max_calls=4)
+
+    assert (status, asked) == ("concluded", 4)
+    assert reason.startswith("budget: 3 of 4 calls spent")
+
+
+def test_while_there_is_room_the_debate_waits_for_the_cause_to_be_gone() -> None:
+    status, reason, _ = played(3, max_calls=5)
+
+    assert status == "paused"
+    assert reason.startswith("0 of 1 answered in round 3")
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_where_nothing_was_said_there_is_nothing_to_judge(most: int) -> None:
+    status, reason, _ = played(1, max_calls=most)
+
+    assert status == "paused"
+    assert reason.startswith("0 of 1 answered in round 1")
+
+
+@pytest.mark.parametrize(("most", "ends"), [(5, "concluded"), (6, "paused")])
+def test_a_debate_waits_for_nobody_whom_there_is_no_call_left_to_ask(most: int, ends: str) -> None:
+    def script(call: Call) -> ScriptAnswer:
+        return ProviderFailure("unavailable") if call.seat == "Speaker 1" else default_script(call)
+
+    options = {"limits": {"max_calls": most}}
+    at = simulate(build_setup(max_rounds=1, debaters=build_debaters(3), options=options), script).play()
+
+    assert (at.status, len(at.debate.turns)) == (ends, 2)
+
+
+def test_a_round_that_was_planned_goes_on_with_the_calls_that_are_left() -> None:
+    replies = iter([""])
+
+    def script(call: Call) -> ScriptAnswer:
+        return next(replies, default_script(call)) if call.task == "argument" else default_script(call)
+
+    options = {"moderator": {"opens": True}, "limits": {"max_calls": 5}}
+    at = simulate(build_setup(format="verdict", max_rounds=1, options=options), script).play()
+
+    assert (at.status, len(at.debate.turns), len(at.calls_made)) == ("concluded", 1, 5)
+
+
+@pytest.mark.parametrize(("failing", "ends"), [((2,), "concluded"), ((1, 2), "paused")])
+def test_a_reading_that_fails_on_the_last_call_leaves_the_other_to_go_by(
+    failing: tuple[int, ...], ends: str
+) -> None:
+    def script(call: Call) -> ScriptAnswer:
+        return ProviderFailure("unavailable") if call.reading in failing else default_script(call)
+
+    at = simulate(build_setup(max_rounds=1, options={"limits": {"max_calls": 4}}), script).play()
+
+    assert (at.status, len(at.calls_made)) == (ends, 4)
+
+
+def uncounted(call: Call) -> Reply:
+    return Reply(str(default_script(call)), Usage(model=call.model))
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_input_tokens": 9000}, {"max_output_tokens": 2500}, {"max_cost_usd": 0.1}]
+)
+def test_a_budget_ends_a_debate_of_them_too(limits: dict[str, Any]) -> None:
+    wanted = build_request(format="verdict", max_rounds=20, options={"limits": limits})
+    opened = open_debate(
+        wanted,
+        models=["mine"],
+        seed=1,
+        find_price=lambda name: Price(model=name, input="0.00001", output="0.00001"),
+    )
+
+    at = simulate(opened, uncounted).play()
+
+    assert at.status == "concluded"
+    assert status_reason(at.debate).startswith("budget: ")
+    assert 3 <= len(at.calls_made) < 15
+
+
+def test_without_a_price_they_are_counted_in_tokens_alone() -> None:
+    at = simulate(build_setup(max_rounds=1), uncounted).play()
+
+    taken = compute_spending(at.debate)
+    assert taken.input_tokens > 0
+    assert taken.output_tokens > 0
+    assert taken.cost_usd == Decimal(0)
+    assert sum_usage(at.debate.usage).cost_usd == ""
+
+
+def test_a_price_that_the_provider_tells_is_taken_as_it_is() -> None:
+    opened = open_debate(
+        build_request(max_rounds=1),
+        models=["mine"],
+        seed=1,
+        find_price=lambda name: Price(model=name, input="0.00001", output="0.00001"),
+    )
+
+    at = simulate(opened, lambda c: replace(uncounted(c), usage=Usage(model=c.model, cost_usd="0.01"))).play()
+
+    assert compute_spending(at.debate).cost_usd == len(at.calls_made) * Decimal("0.01")
