@@ -16,7 +16,7 @@ from server.debate.facts.events import Balloted, Judged
 from server.debate.facts.setup.ledger import LedgerExtract, Standing
 from server.debate.facts.setup.seats import EMBEDDED, WRITTEN
 from server.debate.facts.text import normalize_topic
-from server.debate.interventions.outcome import find_found
+from server.debate.interventions.outcome import find_finding
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import find_first_side
 from server.debate.votes.counting import Seat
@@ -186,7 +186,7 @@ def list_panel_judgments(debate: Debate) -> dict[tuple[str, str], Judgment]:
 
 def find_known_choices(debate: Debate) -> set[str] | None:
     """The sides of which it is known whether they were right; None for all."""
-    return {find_found(debate)} if debate.outcome and debate.outcome.wrong else None
+    return {find_finding(debate)} if debate.outcome and debate.outcome.wrong else None
 
 
 def list_advice_judgments(debate: Debate) -> Iterator[Judgment]:

@@ -2,7 +2,7 @@
 
 from server.debate.answer.debates import count_debate
 from server.debate.answer.sides import OWN, tell_side
-from server.debate.facts.errors import check, require, require_length
+from server.debate.facts.errors import InvalidRequestError, check, require, require_length
 from server.debate.facts.interventions import OutcomeRecorded
 from server.debate.facts.text import clean, clean_line
 from server.debate.interventions.action import Action, Change, Inheritance, InterventionRequest
@@ -49,7 +49,7 @@ class Outcome(Action[OutcomeRecorded]):
         else:
             check_name(debate, fact.truth)
         check(
-            not fact.wrong or bool(find_found(debate) and not fact.truth), "nothing was found that is wrong"
+            not fact.wrong or bool(find_finding(debate) and not fact.truth), "nothing was found that is wrong"
         )
         return debate
 
@@ -66,13 +66,14 @@ class Outcome(Action[OutcomeRecorded]):
 
 def find_outcome(debate: Debate, text: str) -> OutcomeRecorded:
     """What somebody says turned out right: a debater or a stance, an advisor's answer, none, or what was found."""
-    name, sides, found = normalize(text), list_sides(debate), find_found(debate)
+    name, finding = normalize(text), find_finding(debate)
     if name == NOBODY:
         return OutcomeRecorded(truth="")
-    matches = {side for word, side in sides.items() if word == name}
-    if not matches and found and name in (RIGHT, WRONG):
-        return OutcomeRecorded(truth=found if name == RIGHT else "", wrong=name == WRONG)
-    words = ["right or wrong (what was found)"] if found else []
+    if (truth := list_sides(debate).get(name)) is not None:
+        return OutcomeRecorded(truth=truth)
+    if finding and name in (RIGHT, WRONG):
+        return OutcomeRecorded(truth=finding if name == RIGHT else "", wrong=name == WRONG)
+    words = ["right or wrong (what was found)"] if finding else []
     if debate.setup.answering:
         problem = "Say in `to` what turned out right: the advisor whose own answer it is"
         own = [tell_side(side) for side in list_own_sides(debate)]
@@ -81,21 +82,18 @@ def find_outcome(debate: Debate, text: str) -> OutcomeRecorded:
     else:
         problem = "Say in `to` who turned out right: a debater, the stance of one"
         debaters = debate.setup.debaters
-        positions = "Positions: " + "; ".join(f"{one.name} ({one.stance})" for one in debaters)
-    require(len(matches) == 1, f"{problem}, {', '.join([*words, 'or none'])}. {positions}.")
-    return OutcomeRecorded(truth=matches.pop())
+        positions = "Positions: " + "; ".join(f"{debater.name} ({debater.stance})" for debater in debaters)
+    raise InvalidRequestError(f"{problem}, {', '.join([*words, 'or none'])}. {positions}.")
 
 
 def list_sides(debate: Debate) -> dict[str, str]:
     """The positions of a debate by the words for them; in the answer format its sides, by whose answers they are."""
     if debate.setup.answering:
         blind, own = count_debate(debate).sides.blind, list_own_sides(debate)
-        told = {normalize(tell_side(seat)): side for seat, side in blind.items()}
-        told |= {normalize(tell_side(side)): side for side in own}
-        recorded = {
-            normalize(seat): side for seat, side in blind.items()
-        }  # a fact of a file is rebuilt from these
-        return told | recorded | {normalize(side): side for side in own}
+        words = {tell_side(seat): side for seat, side in blind.items()}
+        words |= {tell_side(side): side for side in own}
+        words |= {**blind, **{side: side for side in own}}  # from which a fact of a file is rebuilt
+        return {normalize(word): side for word, side in words.items()}
     debaters = debate.setup.debaters
     stances = [normalize(debater.stance) for debater in debaters]
     by_stance = {
@@ -112,7 +110,7 @@ def list_own_sides(debate: Debate) -> list[str]:
     return [*dict.fromkeys(side for side in held if side.startswith(OWN))]
 
 
-def find_found(debate: Debate) -> str:
+def find_finding(debate: Debate) -> str:
     """The position, or the side, that the debate is for; "" where it is for none."""
     if debate.setup.answering:
         return count_debate(debate).ahead

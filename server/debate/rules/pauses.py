@@ -338,7 +338,7 @@ def check_unheard(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | None:
     silent = tuple(name for name in debate.names if name not in heard_names)
     if silent and is_before_verdict(debate, step):
         return Hold(f"the verdict comes next, and nobody heard {', '.join(silent)}", silent)
-    unargued = tuple(one.name for one in list_unargued(debate) if one.name not in debate.unheard)
+    unargued = tuple(side.name for side in list_unargued(debate) if side.name not in debate.unheard)
     if unargued and any(isinstance(event, Concluded) for event in step.events):
         return Hold(" ".join(describe_unargued(debate)), unargued)
     return None

@@ -43,7 +43,7 @@ def is_shared(debate: Debate, call: Call) -> bool:
         return False
     if debate.setup.answering:
         return call.task in READS_DOCUMENTS and list_document_readers(debate).count(call.model) > 1
-    at_once = [one.model for one in pending_calls(debate)]
+    at_once = [pending.model for pending in pending_calls(debate)]
     return at_once.count(call.model) > 1 or call.model in list_later_models(debate)
 
 

@@ -99,7 +99,7 @@ def list_texts(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:
     seats = (setup.judges, setup.moderator, *setup.officers, setup.synthesizer)
     prompts = (seat.prompt for seat in seats if seat)
     phases = (f"{phase.name} {phase.instruction}" for phase in setup.phases)
-    recalled = (text for one in (setup.memory.recalled if setup.memory else ()) for text in one.texts)
+    recalled = (text for earlier in (setup.memory.recalled if setup.memory else ()) for text in earlier.texts)
     own = (setup.question, setup.instructions, setup.output_schema)
     return (*own, *documents, *recalled, *prompts, *phases, *rows)
 

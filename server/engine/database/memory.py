@@ -20,7 +20,7 @@ from server.debate.facts.events import Event
 from server.debate.facts.interventions import Tagged
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import clean_line, shorten_to_bytes
-from server.debate.interventions.outcome import find_found
+from server.debate.interventions.outcome import find_finding
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
 from server.debate.state.seats import find_models
@@ -294,7 +294,7 @@ def has_made_up(models: Iterable[str]) -> bool:
 
 def is_wrong(debate: Debate) -> bool:
     """Whether something else turned out right than what it found, or nothing."""
-    return bool(debate.outcome and debate.verdict and find_found(debate) not in ("", debate.outcome.truth))
+    return bool(debate.outcome and debate.verdict and find_finding(debate) not in ("", debate.outcome.truth))
 
 
 def used_retracted(debate: Debate) -> bool:

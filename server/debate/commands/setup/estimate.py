@@ -132,7 +132,7 @@ def estimate_savings(debate: Debate, waves: Sequence[Wave]) -> Decimal:
         count = readers[price.model]
         if count > 1 and price.input and price.cached:
             usual, kept, cached = (
-                Decimal(one) for one in (price.input, price.kept or price.input, price.cached)
+                Decimal(amount) for amount in (price.input, price.kept or price.input, price.cached)
             )
             saved += shared_tokens * (count * usual - kept - (count - 1) * cached)
     return saved
