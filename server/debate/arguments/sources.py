@@ -8,7 +8,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from server.debate.facts.answers import Researched
-from server.debate.facts.setup.documents import Document, Reliability
+from server.debate.facts.setup.documents import Reliability
 from server.debate.state.debate import Debate, replace
 from server.debate.state.memo import once
 
@@ -27,10 +27,14 @@ class Source:
     """Of a result: the index of its research in the debate, and its index there. None for a document."""
 
 
+DECLARED = {"title", "text", "url", "published", "reliability"}
+"""The fields of a document that its source has as well."""
+
+
 @once
 def list_sources(debate: Debate) -> tuple[Source, ...]:
     rows: list[tuple[tuple[int, bool], Source]] = [
-        ((document.after_round, True), build_source(document, index))
+        ((document.after_round, True), Source(**document.model_dump(include=DECLARED), document=index))
         for index, document in enumerate(debate.setup.documents, start=1)
     ]
     research_versions = zip(debate.research, debate.research_versions, strict=True)
@@ -46,17 +50,6 @@ def list_sources(debate: Debate) -> tuple[Source, ...]:
     in_order = [source for _, source in sorted(rows, key=lambda row: row[0])]
     return tuple(
         dataclasses.replace(source, number=number) for number, source in enumerate(in_order, start=1)
-    )
-
-
-def build_source(document: Document, index: int) -> Source:
-    return Source(
-        document.title,
-        document.text,
-        document.url,
-        published=document.published,
-        reliability=document.reliability,
-        document=index,
     )
 
 

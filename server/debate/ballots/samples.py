@@ -10,7 +10,6 @@ readers can see whether this debate was worth its price.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from server.debate.ballots.waves import SAMPLE_BALLOT
@@ -28,17 +27,6 @@ MOST_LISTED = 12
 
 MOST_GROWTH = 3
 """How much a wave may multiply the number of samples: the first ones say little about the cost of a ballot."""
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """A vote of blind ballots for as many tokens as the debate used."""
-
-    samples: int
-    tokens: int
-    debate_tokens: int
-    votes: dict[str, int]  # by position, "" for none; the most votes first
-    choice: str  # the plurality; "" for a tie
 
 
 def count_samples(costs: Sequence[int | None], voters: int, budget: int) -> int:
@@ -103,32 +91,18 @@ def pool_samples(debate: Debate, ballots: Sequence[Balloted]) -> tuple[Share, ..
     return build_shares(amounts)
 
 
-def build_baseline(debate: Debate) -> Baseline | None:
-    """The vote of the samples; None where there are none."""
-    samples = list_samples(debate)
-    if not samples:
-        return None
-    facts: tuple[Balloted | Failed, ...] = (*debate.samples, *debate.failures)
-    return Baseline(
-        samples=len(samples),
-        tokens=count_usage(fact.usage for fact in facts if fact.slot_index >= SAMPLE_BALLOT),
-        debate_tokens=count_debate_tokens(debate),
-        votes=dict(Counter(sample.choice for sample in samples).most_common()),
-        choice=choose_leader(samples),
-    )
-
-
 def describe_baseline(debate: Debate) -> str:
     """The vote in a sentence, its price, and whether it agrees with the verdict; "" without samples."""
-    baseline = build_baseline(debate)
-    if baseline is None:
+    samples = list_samples(debate)
+    if not samples:
         return ""
-    winner = debate.verdict.winner if debate.verdict else ""
-    ahead = f"{baseline.choice} is ahead" if baseline.choice else "a tie"
-    if baseline.choice and winner:
-        ahead += ", as in the verdict" if baseline.choice == winner else ", unlike the verdict"
-    votes = [f"{name or 'none'} {count}" for name, count in baseline.votes.items()][:MOST_LISTED]
-    price = f"{baseline.tokens:,} tokens (the debate took {baseline.debate_tokens:,})"
-    return (
-        f"{format_count(baseline.samples, 'blind ballot')} for {price}: {ahead}. Votes: {', '.join(votes)}."
-    )
+    choice, winner = choose_leader(samples), debate.verdict.winner if debate.verdict else ""
+    ahead = f"{choice} is ahead" if choice else "a tie"
+    if choice and winner:
+        ahead += ", as in the verdict" if choice == winner else ", unlike the verdict"
+    counts = Counter(sample.choice for sample in samples).most_common(MOST_LISTED)
+    votes = ", ".join(f"{name or 'none'} {count}" for name, count in counts)
+    facts: tuple[Balloted | Failed, ...] = (*debate.samples, *debate.failures)
+    tokens = count_usage(fact.usage for fact in facts if fact.slot_index >= SAMPLE_BALLOT)
+    price = f"{tokens:,} tokens (the debate took {count_debate_tokens(debate):,})"
+    return f"{format_count(len(samples), 'blind ballot')} for {price}: {ahead}. Votes: {votes}."

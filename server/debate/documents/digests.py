@@ -147,13 +147,8 @@ def build_row(debate: Debate, source: Source) -> dict[str, Any]:
         "sections": len(sections),
         "unread": unread_sections,
         "passages": passages,
-        "not_whole_for": list_readers(debate),
+        "not_whole_for": [*debate.names, *judge_seats(debate.setup)],  # the reader read each section alone
     }
-
-
-def list_readers(debate: Debate) -> list[str]:
-    """The seats that read documents in prompts: all but the reader, who read each section alone."""
-    return [*debate.names, *judge_seats(debate.setup)]
 
 
 def list_reading_cautions(debate: Debate) -> list[str]:

@@ -114,7 +114,7 @@ class DirectMessage(LenientModel):
 def find_form(call: Call) -> Form:
     if is_duty(call.task):
         duty = find_duty(call, call.task)
-        return Form(duty.fact, duty.parse, is_data=duty.is_data, is_prose=duty.is_prose)
+        return Form(duty.fact, duty.parse, is_data=duty.is_data, is_prose=not duty.template)
     match call.task:
         case "argument" | "message" | "answer" | "ballot" | "judgment" as task:
             return SPEAKER_FORMS[task]

@@ -96,6 +96,9 @@ def find_mentioned(debate: Debate, text: str, reading: int) -> tuple[set[str], s
     return set(), text
 
 
+FINDING_KEYS = ("winner", "beliefs")
+"""The fields of which a finding needs one."""
+
 CHOICE_KEYS = ("choice", "vote", "decision", "answer", "finding", "verdict")
 """Models' names for the field of their choice. It counts only if it contains a position and nothing else."""
 
@@ -106,7 +109,7 @@ def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> dict[
     Raises:
         ValueError: there is no finding, or an unclear one; the text tells the judge what was unclear.
     """
-    fields = find_fields(debate, text, ("winner", "beliefs"), call.reading)
+    fields = find_fields(debate, text, call.reading)
     if fields is None:
         winner = find_whole_choice(debate, text, call.reading)
         return {"winner": winner, "margin": int(bool(winner)), "verdict": clean_text(text), "reasoning": ""}
@@ -146,33 +149,32 @@ def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> dict[
     }
 
 
-def find_fields(debate: Debate, text: str, wanted: tuple[str, ...], reading: int) -> dict[str, Any] | None:
-    """The last JSON object, or the headed lines, with one of these fields; None for prose.
+def find_fields(debate: Debate, text: str, reading: int) -> dict[str, Any] | None:
+    """The last JSON object, or the headed lines, with a winner or beliefs; None for prose.
 
-    If the choice has another name and is a position alone, it is returned under the first of these names.
+    If the choice has another name and is a position alone, it is returned as the winner.
 
     Raises:
         ValueError: the JSON is malformed or has none of the fields.
     """
-    sections = find_sections(text, (*wanted, "verdict", "reasoning", "margin"))
+    sections = find_sections(text, (*FINDING_KEYS, "verdict", "reasoning", "margin"))
     try:
-        data: dict[str, Any] = find_json(text, wanted)
+        data: dict[str, Any] = find_json(text, FINDING_KEYS)
     except ValueError:
-        if any(name in sections for name in wanted):
-            return {
-                name: below.partition("\n")[0] if name in wanted and name != "beliefs" else below
-                for name, below in sections.items()
-            }
+        if "winner" in sections:
+            return sections | {"winner": sections["winner"].partition("\n")[0]}
+        if "beliefs" in sections:
+            return dict(sections)
         if "{" in text and '"' in text:
             raise
         return None
     fields = normalize_keys(data)
-    if any(name in fields for name in wanted):
+    if any(name in fields for name in FINDING_KEYS):
         return fields
     for name in CHOICE_KEYS:
         if len(find_debaters(debate, str(fields.get(name, "")), reading=reading)) == 1:
-            return {wanted[0]: fields[name], **fields}
-    raise ValueError(f'the JSON of the reply has no "{wanted[0]}"')
+            return {"winner": fields[name], **fields}
+    raise ValueError('the JSON of the reply has no "winner"')
 
 
 def find_whole_choice(debate: Debate, text: str, reading: int) -> str:
@@ -181,8 +183,7 @@ def find_whole_choice(debate: Debate, text: str, reading: int) -> str:
         if re.search(r"\w", text):
             return resolve_vote(debate, text, "winner", reading)
     labels = ", ".join(debate.setup.labels)
-    problem = "the reply is prose"
-    raise ValueError(f"{problem}: answer with JSON, and with one of {labels} or null")
+    raise ValueError(f"the reply is prose: answer with JSON, and with one of {labels} or null")
 
 
 def parse_beliefs(debate: Debate, value: Any, reading: int) -> tuple[Belief, ...]:

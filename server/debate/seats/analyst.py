@@ -4,7 +4,7 @@ Its claims divide turns into points (`arguments.points`), so its fact is among t
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field
@@ -109,7 +109,6 @@ class Analyst(Seat[Extracted]):
         return object_schema(claims=list_schema(claim, MAX_CLAIMS), left_out=list_schema(left_out, 40))
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del call, reply
         rows, fields = find_list(text, "claims")
         parsed_rows = [ClaimRow.model_validate(normalize_keys(row)) for row in rows[:MAX_CLAIMS]]
         claims = [read_claim(debate, row) for row in parsed_rows]
@@ -316,19 +315,12 @@ def list_unclear(named: Debate) -> list[dict[str, Any]]:
     return [part.model_dump() for reading in readings for part in reading.left_out]
 
 
-def name_claims(debate: Debate, round_number: int) -> Iterator[tuple[Citation, Claim]]:
-    """The claims of a round in reading order, each with its point."""
-    for point in list_points(debate).values():
-        if point.id.round == round_number and debate.is_active(point.turn):
-            yield from ((point.id, claim) for claim in point.claims)
-
-
 def list_claim_rows(recorded: Debate, named: Debate, round_number: int) -> list[dict[str, Any]]:
-    """The claims of a round as data. `named`: the same debate as people read it."""
+    """The claims of a round as data, in reading order. `named`: the same debate as people read it."""
     shown = show_claims(recorded, named)
     return [
         {
-            "point": format_id(point, point.seat),
+            "point": format_id(point.id, point.id.seat),
             **shown[claim].model_dump(include={"said", "wording", "kind", "evidence"}),
             "links": [
                 {"relation": link.relation, "to": format_id(link.to, link.to.seat)} for link in claim.links
@@ -336,7 +328,9 @@ def list_claim_rows(recorded: Debate, named: Debate, round_number: int) -> list[
             "same_as": [format_id(target, target.seat) for target in claim.same_as],
             "according_to": "analyst",
         }
-        for point, claim in name_claims(recorded, round_number)
+        for point in list_points(recorded).values()
+        if point.id.round == round_number and recorded.is_active(point.turn)
+        for claim in point.claims
     ]
 
 

@@ -27,7 +27,6 @@ class Comparison(Duty):
     template = '{"groups": [["R1", "R3"], ["R2"]]}'
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
-        del call
         yield STEPS
         for key, text in list_advice(debate).items():
             yield f"{key}:\n{quote_verbatim(text)}"
@@ -37,7 +36,6 @@ class Comparison(Duty):
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
         """What stands in no group is the same as nothing else."""
-        del call
         if not reply.informative:
             raise ValueError("the model is too small to compare anything")
         keys = [*list_advice(debate)]

@@ -72,18 +72,14 @@ class FramedQuestion(LenientModel):
 class BlindAnswer(Duty):
     task = "blind_answer"
     fact = AnsweredBlind
-    is_prose = True
-    template = ""
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
-        del debate, call
         yield BLIND_STEPS.format(words=BLIND_WORDS)
 
     def build_schema(self, debate: Debate) -> None:
-        del debate
+        """None: it answers in prose."""
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del debate, call
         return parse_text(text, reply)
 
 
@@ -102,7 +98,6 @@ class Framing(Duty):
         return "\n\n".join(filter(None, [super().render_material(debate, call), quoted]))
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
-        del call
         most = find_position_limit(debate)
         answers = debate.blind_answers
         yield STEPS.format(
@@ -121,7 +116,6 @@ class Framing(Duty):
         )
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del call
         if not reply.informative:
             raise ValueError("the model is too small to frame a question")
         framed = FramedQuestion.model_validate(find_json(text, ("positions",)))

@@ -93,7 +93,6 @@ class Opening(Duty):
     )
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
-        del call
         moderator = debate.setup.moderator
         names = ", ".join(moderator.tools) if moderator else ""
         tools = f", with what your tools ({names}) find" if names else ""
@@ -121,7 +120,6 @@ class Opening(Duty):
         )
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del call, reply
         plan = Plan.model_validate(find_json(text))
         known = ", ".join(debate.setup.labels)
         speakers = []
@@ -152,7 +150,6 @@ class Closing(Duty):
     )
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
-        del call
         end = find_talk_end(debate)
         phase = next_phase(debate, end) if end else debate.phase
         is_last = phase is None or not phase.is_talk
@@ -172,7 +169,6 @@ class Closing(Duty):
         )
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del call, reply
         sections = find_sections(text, ("summary", "status", "decision"))
         if "status" in sections:
             before = {"summary": sections[""]} if sections[""] else {}

@@ -159,7 +159,6 @@ class Observer(Seat[Observed]):
         return object_schema(marks=list_schema(mark, MAX_MARKS))
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del call, reply
         rows, _ = find_list(text, "marks")
         marks = [read_mark(debate, row) for row in rows[:MAX_MARKS]]
         distinct_marks = tuple(dict.fromkeys(mark for mark in marks if mark))
@@ -189,7 +188,6 @@ class Observer(Seat[Observed]):
 
     def describe(self, debate: Debate, named: Debate, reading: Observed) -> str:
         """A line and the words for each mark."""
-        del debate
         parts = ["As the observer alleges:" if reading.marks else "The observer marked nothing."]
         for number, mark in enumerate(reading.marks):
             contest = find_contest(named, Allegation(reading.round, number, mark))
@@ -203,7 +201,6 @@ class Observer(Seat[Observed]):
         return "\n\n".join(parts)
 
     def build_round_fields(self, debate: Debate, named: Debate, round_number: int) -> dict[str, Any]:
-        del debate
         marks = [made for made in list_marks(named) if made.mark.said.round == round_number]
         return {"marks": [build_mark_row(named, made) for made in marks]}
 

@@ -44,17 +44,14 @@ class Digest(Duty):
         return f"{question}\n\n# A section of a document: {place}\n{title}\n>\n{text}"
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
-        del call
         reader = debate.setup.reader
         yield STEPS.format(words=reader.words if reader else 0)
 
     def build_schema(self, debate: Debate) -> dict[str, Any]:
-        del debate
         return object_schema(summary=text_schema(4000), quotes=list_schema(text_schema(400), 6))
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
         """Quotes that are not in the section are dropped and counted."""
-        del reply
         reader = debate.setup.reader
         assert reader is not None
         section = reader.sections[call.slot_index]

@@ -39,6 +39,5 @@ class Referee(Commentator[Audited]):
     texts = {Audited: {"text": MAX_TURN_LENGTH}}
 
     def build_round_fields(self, debate: Debate, named: Debate, round_number: int) -> dict[str, Any]:
-        del debate
         audits = (audit for audit in named.find_readings(Audited) if audit.round == round_number)
         return {"audits": [audit.text for audit in audits]}

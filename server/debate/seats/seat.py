@@ -64,12 +64,9 @@ class Duty(ABC):
     task: ClassVar[str]  # as people call it
     fact: ClassVar[type[AnswerEvent]]  # records its answer
 
-    is_data: ClassVar[bool] = (
-        False  # it counts only if the whole prompt was read, and quotations are not part of it
-    )
-    is_prose: ClassVar[bool] = False  # it is no JSON object, even if it contains one
+    is_data: ClassVar[bool] = False  # it counts only if the whole prompt was read, quotations apart
     is_strict: ClassVar[bool] = True  # models must keep to its schema, because the schema is ours
-    template: ClassVar[str]  # of the JSON asked for, in words; "" for prose
+    template: ClassVar[str] = ""  # of the JSON asked for, in words; "" for prose
 
     def render_material(self, debate: Debate, call: Call) -> str:
         """The beginning of the prompt: question, documents, positions."""
@@ -81,7 +78,6 @@ class Duty(ABC):
 
     def render_format(self, debate: Debate, call: Call) -> Iterator[str]:
         """The last words: the names or positions to choose from, and the form of the answer."""
-        del debate, call
         if self.template:
             yield ask_for_json(self.template)
 
@@ -129,7 +125,6 @@ class Seat(Duty, Generic[R]):
     is_data = True
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
-        del debate, call
         yield self.steps
 
     answer_factor: ClassVar[int] = 0  # tokens of its answer for each token of the turns, if it is long
@@ -141,7 +136,6 @@ class Seat(Duty, Generic[R]):
 
     def find_problem(self, debate: Debate, reading: R) -> str:
         """Why this fact is impossible in this debate now, or "". Records from elsewhere are checked so."""
-        del debate, reading
         return ""
 
     # Who reads it.
@@ -152,7 +146,6 @@ class Seat(Duty, Generic[R]):
 
     def show(self, debate: Debate, call: Call) -> Iterator[str]:
         """What the prompt of another seat's call shows of its readings, before that seat's own task."""
-        del debate, call
         yield from ()
 
     # What people read of it. `named` is the debate as people read it: names replace labels.
@@ -166,17 +159,14 @@ class Seat(Duty, Generic[R]):
 
     def build_analysis_fields(self, named: Debate) -> dict[str, Any]:
         """Its fields in the analysis of a debate that has such a seat, as data."""
-        del named
         return {}
 
     def build_verdict_fields(self, debate: Debate) -> dict[str, Sequence[str]]:
         """Its lines for the fields of a verdict in `registry.SeatFindings`."""
-        del debate
         return {}
 
     def list_cautions(self, debate: Debate) -> list[str]:
         """What weakens a verdict because of this seat, in sentences."""
-        del debate
         return []
 
     sections: ClassVar[Mapping[str, str]] = {}  # titles in a verdict in Markdown, by these fields
@@ -190,22 +180,18 @@ class Seat(Duty, Generic[R]):
 
     def name_event(self, reading: R) -> str:
         """The public name of this reading."""
-        del reading
         return self.event_names[0]
 
 
 class Commentator(Seat[M]):
     """A seat that answers in prose, which is part of the transcript for all who may read the seat."""
 
-    template = ""
     is_data = False
-    is_prose = True
 
     def build_schema(self, debate: Debate) -> None:
-        del debate
+        """None: it answers in prose."""
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del debate, call
         return parse_text(text, reply)
 
     def is_visible(self, debate: Debate) -> bool:
@@ -213,5 +199,4 @@ class Commentator(Seat[M]):
         return not hides(debate.setup, debate.setup.hidden_from_client, self.name)
 
     def describe(self, debate: Debate, named: Debate, reading: M) -> str:
-        del debate, named
         return quote(reading.text)

@@ -26,16 +26,12 @@ STEPS = (
 class Deliverable(Duty):
     task = "deliverable"
     fact = Synthesized
-    is_prose = True
-    template = ""
     is_strict = False  # the schema is the caller's
 
     def render_steps(self, debate: Debate, call: Call) -> Iterator[str]:
-        del debate, call
         yield STEPS
 
     def render_format(self, debate: Debate, call: Call) -> Iterator[str]:
-        del call
         if verdict := debate.verdict:
             text = "\n".join(filter(None, (verdict.verdict, verdict.reasoning)))
             yield f"The verdict ({verdict.outcome}):\n{quote_verbatim(disarm_marks(text))}"
@@ -50,7 +46,6 @@ class Deliverable(Duty):
         return labelled
 
     def parse(self, debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-        del call
         if schema := debate.setup.output_schema:
             value = find_json(text)
             if self.build_schema(debate) != json.loads(schema):  # it has labels where the caller's has names
