@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from weakref import WeakValueDictionary
 
+import anyio
 from mcp.server.auth.provider import AccessToken
 from pydantic import TypeAdapter, ValidationError
 
@@ -66,11 +68,33 @@ def find_end(token: StoredToken) -> float:
         return 0.0
 
 
+class Lookup:
+    """Reads a token for all requests that wait for it at a time, so that many of one owner hold up nobody else.
+
+    Each gets what was read after it came: it may have been revoked a moment before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = anyio.Lock()
+        self._begun, self._done = 0, 0  # numbers of the last read that began, and of the last that succeeded
+        self._row: StoredToken | None = None
+
+    async def find(self, store: "Tokens | TokenFile", digest: str) -> StoredToken | None:
+        begun_before = self._begun
+        async with self._lock:
+            if self._done <= begun_before:
+                self._begun = number = self._begun + 1
+                self._row = await store.find(digest)
+                self._done = number
+            return self._row
+
+
 class StoredTokens:
     """Verifies tokens against those that are stored, at each request: a revoked one is refused at once."""
 
     def __init__(self, store: "Tokens | TokenFile", clock: Callable[[], float] = time.time) -> None:
         self.store, self.clock = store, clock
+        self._lookups = WeakValueDictionary[str, Lookup]()  # by the hash, as long as somebody waits
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Who may use it; None for one that is unknown, revoked or expired. Raises StorageError."""
@@ -80,7 +104,7 @@ class StoredTokens:
 
     async def verify_digest(self, digest: str) -> AccessToken | None:
         """As `verify_token`, by the hash of a token."""
-        row = await self.store.find(digest)
+        row = await self._lookups.setdefault(digest, Lookup()).find(self.store, digest)
         if row is None or not is_good(row, self.clock()):
             return None
         return AccessToken(

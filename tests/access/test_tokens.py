@@ -5,6 +5,7 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from server.access.tokens import (
@@ -18,6 +19,7 @@ from server.redaction import redact_error
 from server.settings import InvalidSettingsError
 from storage.tokens import StoredToken
 from tests.contract.tokens import ALICE
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
 
@@ -46,6 +48,77 @@ async def test_a_token_lets_its_owner_in_until_it_ends_or_is_revoked(file: Token
     now = NOW
     await file.revoke(stored.digest, "2026-03-01T00:00:00.000Z")
     assert await tokens.verify_token(made) is None
+
+
+class HeldFile(TokenFile):
+    """Each read waits to be let through."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.reads: list[anyio.Event] = []
+
+    async def find(self, digest: str) -> StoredToken | None:
+        row = await super().find(digest)
+        self.reads.append(anyio.Event())
+        await self.reads[-1].wait()
+        return row
+
+
+async def test_requests_that_wait_share_a_read_that_began_after_they_came(tmp_path: Path) -> None:
+    file = HeldFile(str(tmp_path / "tokens.json"))
+    tokens = StoredTokens(file)
+    made, stored = make_token("alice", ("debate",), None)
+    await file.add(stored)
+    verdicts: list[bool] = []
+
+    async def ask() -> None:
+        verdicts.append(await tokens.verify_token(made) is not None)
+
+    async with anyio.create_task_group() as requests:
+        requests.cancel_scope.deadline = anyio.current_time() + PATIENCE
+        requests.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        await file.revoke(stored.digest, "2026-03-01T00:00:00.000Z")
+        for _ in range(20):
+            requests.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        file.reads[0].set()
+        await anyio.wait_all_tasks_blocked()
+        file.reads[1].set()
+
+    assert len(file.reads) == 2
+    assert verdicts == [True] + 20 * [False]
+
+
+async def test_a_request_that_is_cut_while_it_reads_leaves_the_read_to_the_next(tmp_path: Path) -> None:
+    file = HeldFile(str(tmp_path / "tokens.json"))
+    tokens = StoredTokens(file)
+    made, stored = make_token("alice", ("debate",), None)
+    await file.add(stored)
+    verdicts: list[bool] = []
+
+    async def ask() -> None:
+        verdicts.append(await tokens.verify_token(made) is not None)
+
+    async with anyio.create_task_group() as requests, anyio.create_task_group() as cut:
+        requests.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        cut.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        requests.start_soon(ask)
+        file.reads[0].set()
+        await anyio.wait_all_tasks_blocked()
+        await file.revoke(stored.digest, "2026-03-01T00:00:00.000Z")
+        cut.cancel_scope.cancel()  # while it reads for both
+        requests.start_soon(set_last, file)
+
+    assert verdicts == [True, False]
+    assert len(file.reads) == 3
+
+
+async def set_last(file: HeldFile) -> None:
+    await anyio.wait_all_tasks_blocked()
+    file.reads[-1].set()
 
 
 @pytest.mark.parametrize(
