@@ -202,14 +202,14 @@ def tell_once(fields: dict[str, Any]) -> dict[str, Any]:
     answer: AnswerLines = fields["answer"]
     if not answer.head:
         return fields
-    told = {answer.recommendation, answer.because, answer.against}
+    answer_texts = {answer.recommendation, answer.because, answer.against}
     lines = {
         "corrected": [Sourced(text=row.text) for row in answer.corrected],
         "missed": [Sourced(text=row.text) for row in answer.missed],
         "findings": [
             finding
             for finding in answer.findings
-            if finding.text not in (told if finding.side == answer.side != "" else {answer.against})
+            if finding.text not in (answer_texts if finding.side == answer.side != "" else {answer.against})
         ],
         "keep_in_mind": [],
         "differ_in": answer.differ_in if answer.branches else "",
@@ -255,7 +255,7 @@ async def build_step_result(
     )
     if step.answer.head:
         return step
-    told = {
+    fields = {
         "framing": state.framing_line(setup),
         "phase": debate.rounds[shown_round - 1].phase if shown_round else "",
         "turns": [turn for turn in state.visible_turns(debate, shown_round) if turn.round == shown_round],
@@ -263,7 +263,7 @@ async def build_step_result(
         "warnings": list_setup_warnings(setup, len({family(debater.model) for debater in setup.debaters})),
         "estimate": "" if debate.ended else estimate_line(debate, with_efforts=not debate.round),
     }
-    return step.model_copy(update=told)
+    return step.model_copy(update=fields)
 
 
 async def build_steer_result(manager: DebateManager, snapshot: DebateSnapshot, effect: str) -> SteerResult:

@@ -110,10 +110,10 @@ def loosen(name: str, schema: Schema) -> Schema:
     """Without a list of choices where other words are taken for them: the description names them."""
     if name not in CHOICES or "enum" not in schema:
         return schema
-    told, choices = schema.get("description", ""), schema["enum"]
-    if not all(choice in told for choice in choices):
-        told = ". ".join(filter(None, [f"One of: {', '.join(choices)}", told]))
-    return {"type": "string", "description": told}
+    description, choices = schema.get("description", ""), schema["enum"]
+    if not all(choice in description for choice in choices):
+        description = ". ".join(filter(None, [f"One of: {', '.join(choices)}", description]))
+    return {"type": "string", "description": description}
 
 
 def offer_single_texts(schema: Any) -> Any:
@@ -127,7 +127,7 @@ def offer_single_texts(schema: Any) -> Any:
         described = {"description": inner.pop("description")} if "description" in inner else {}
         return {"anyOf": [inner, TEXT], **described}
     if "anyOf" in inner:
-        flat = [one for part in inner["anyOf"] for one in part.get("anyOf", [part])]
+        flat = [choice for part in inner["anyOf"] for choice in part.get("anyOf", [part])]
         inner["anyOf"] = [part for index, part in enumerate(flat) if part not in flat[:index]]
     return inner
 

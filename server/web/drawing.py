@@ -125,13 +125,13 @@ def build_answers(debate: Debate) -> list[Row]:
 
 def list_corrections(panel: Panel, seat: str) -> list[Row]:
     """What reviews found wrong in an answer; words that several quote stand once."""
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for reader in panel.readers:
         for error in chain.from_iterable(review.errors for review in panel.reviewed[reader]):
             if seat in error.answers:
                 row = {"words": error.words, "right": tell_mentions(panel, error.right), "by": reader}
-                found.setdefault(fold(error.words) or error.right, row)
-    return [*found.values()]
+                rows.setdefault(fold(error.words) or error.right, row)
+    return [*rows.values()]
 
 
 def split_at_words(text: str, wanted: list[str]) -> list[tuple[str, int]]:

@@ -156,8 +156,8 @@ def walk_fields(model: type[Input], path: Path) -> Iterator[tuple[Path, type[Inp
 def find_places(model: type[Input], word: str) -> list[Path]:
     """The places nearest to the top where an argument belongs that a word stands for."""
     places = list_places(model)
-    found = [path for name in find_names(word, places) for path, _ in places[name]]
-    return [path for path in found if len(path) == min(map(len, found))]
+    paths = [path for name in find_names(word, places) for path, _ in places[name]]
+    return [path for path in paths if len(path) == min(map(len, paths))]
 
 
 def has_names(given: Mapping[str, Any], model: type[Input]) -> bool:

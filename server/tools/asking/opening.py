@@ -188,19 +188,15 @@ async def settle(call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, a
         return await call.manager.wait_for_positions(snapshot, wait=seconds, on_change=call.report)
 
     try:
-        settled = (
-            await wait(call, snapshot, deadline, wait_for_positions) if setup.needs_framing else snapshot
-        )
+        framed = await wait(call, snapshot, deadline, wait_for_positions) if setup.needs_framing else snapshot
         seconds = deadline - anyio.current_time()
-        if (
-            asks and can_ask(call) and seconds > 0 and settled.debate.framed
-        ):  # perhaps after a form about the cost
+        may_ask = asks and can_ask(call) and seconds > 0  # also after a form about the cost
+        if may_ask and framed.debate.framed:
             delay = min(seconds, MAX_ANSWER_SECONDS)
             call.manager.asked[snapshot.id, POSITIONS] = anyio.current_time()
             state = State(asks="positions", debate_id=snapshot.id)
-            settled = await apply_answer(
-                call, settled, await ask(call, build_positions_form(settled.debate), state, delay)
-            )
+            answer = await ask(call, build_positions_form(framed.debate), state, delay)
+            framed = await apply_answer(call, framed, answer)
     except AskFirst:
         call.manager.start_task(run_later, call, snapshot.id, delay)
         raise
@@ -210,7 +206,7 @@ async def settle(call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, a
         call.manager.release(snapshot.id)
         raise
     call.manager.release(snapshot.id)
-    return settled
+    return framed
 
 
 async def join(call: ToolCall, debate_id: str, deadline: float, *, run: bool) -> DebateSnapshot:

@@ -30,10 +30,10 @@ def build_list(
         {**{name: text for name, text in search.items() if text}, "cursor": list_page["cursor"]}
     )
     more = f'<p><a href="?{escape(older)}">Older debates</a></p>' if list_page["cursor"] else ""
-    found = f'<ul class="rows card">{rows}</ul>' if rows else '<p class="aside">No debates.</p>'
+    table = f'<ul class="rows card">{rows}</ul>' if rows else '<p class="aside">No debates.</p>'
     return (
         f'<header class="head"><h1>Debates</h1></header><main id="main">{build_form(search, known)}'
-        f"{found}{more}</main>"
+        f"{table}{more}</main>"
     )
 
 
@@ -74,13 +74,13 @@ def build_row(row: Mapping[str, Any]) -> str:
         filter(None, (row["outcome"] or row["status"], row["winner_stance"] or row["position"]))
     )
     cost = f"${row['cost_usd'][:6]}" if row["cost_usd"].strip("0.") else ""
-    told = (
+    cells = (
         ("o", outcome),
         ("m", ", ".join(row["models"])),
         ("n", cost),
         ("n", row["opened_at"][:16].replace("T", " ")),
     )
-    spans = "".join(f'<span class="{name} words" dir="auto">{escape(text)}</span>' for name, text in told)
+    spans = "".join(f'<span class="{name} words" dir="auto">{escape(text)}</span>' for name, text in cells)
     tags = f'<small class="words" dir="auto">{escape(", ".join(row["tags"]))}</small>'
     question = f'<span class="q"><b class="words" dir="auto">{escape(row["question"])}</b>{tags}</span>'
     return f'<li><a href="debates/{row["debate_id"]}">{question}{spans}</a></li>'

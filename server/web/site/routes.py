@@ -218,14 +218,14 @@ async def send_choices(_request: Request, visitor: Visitor) -> Response:
 
 
 async def send_estimate(request: Request, visitor: Visitor) -> Response:
-    asked = parse(DebateRequest, await read_body(request, MAX_REQUEST))
-    return JSONResponse(await estimate_debate(visitor.manager, asked))
+    debate_request = parse(DebateRequest, await read_body(request, MAX_REQUEST))
+    return JSONResponse(await estimate_debate(visitor.manager, debate_request))
 
 
 async def handle_question(request: Request, visitor: Visitor) -> Response:
-    asked = parse(DebateRequest, await read_body(request, MAX_REQUEST))
+    debate_request = parse(DebateRequest, await read_body(request, MAX_REQUEST))
     await visitor.manager.presence.reopen_if_told()
-    return JSONResponse(await start_debate(visitor.manager, asked, visitor.actor), 201)
+    return JSONResponse(await start_debate(visitor.manager, debate_request, visitor.actor), 201)
 
 
 async def send_text(request: Request, visitor: Visitor) -> Response:
