@@ -23,7 +23,7 @@ INVALID_OPTIONS = [  # of `debate`
     (f"Tabs? --output-schema {sys.executable}", NOT_TEXT),
     (f"Tabs? --output-schema {__file__}", "output_schema: "),
     (f"Tabs? --phase {'x' * 41}", "options phases"),
-    (f"Tabs? --topic {'x' * 61}", "options team topic: it may have 60 characters at most"),
+    (f"Tabs? --topic {'x' * 61}", "options team topic: may have 60 characters at most"),
     ("Tabs? --chaos fire=1", 'Chaos knows no "fire"'),
 ]
 

@@ -10,6 +10,7 @@ import click
 from pydantic import BaseModel, ValidationError
 
 from server.cli import session
+from server.debate.commands.inputs import describe_bound
 from server.debate.commands.requests import ChangesInput, DebateRequest, LimitsInput, OptionsInput
 from server.debate.commands.setup.formats import PHASES
 from server.debate.facts.earlier import MOST_RECALLED
@@ -260,10 +261,8 @@ def validate_input(
         return input_type.model_validate(data | common)
     except ValidationError as error:
         first_error = error.errors(include_url=False)[0]
-        problem = "it is unknown" if first_error["type"] == "extra_forbidden" else first_error["msg"]
-        # pydantic says "items" here, since the text was cleaned before its length was checked.
-        if first_error["type"] == "too_long" and isinstance(first_error["input"], str):
-            problem = f"it may have {first_error['ctx']['max_length']:,} characters at most"
+        is_unknown = first_error["type"] == "extra_forbidden"
+        problem = describe_bound(first_error) or ("it is unknown" if is_unknown else first_error["msg"])
         raise click.UsageError(f"{' '.join(str(part) for part in first_error['loc'])}: {problem}.") from None
 
 

@@ -5,6 +5,7 @@ Some clients send JSON as text, or one item for a list.
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 import pydantic
@@ -179,6 +180,26 @@ MirrorChoice = Annotated[
     pydantic.WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["if_decided"]}]}),
     Field(description="Debate it again with the stances swapped"),
 ]
+
+BOUNDS = {
+    "less_than_equal": "must be at most {le}",
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be more than {gt:g}",
+    "string_too_short": "must not be empty",
+    "string_too_long": "may have {max_length:,} characters at most",
+    "too_long": "may have {max_length:,} entries at most, and has {actual_length:,}",
+}
+"""Texts for pydantic's error types, with placeholders for their details."""
+
+
+def describe_bound(details: Mapping[str, Any]) -> str:
+    """What is told of a value out of its bounds, by one of pydantic's errors; "" for another error."""
+    kind, context = details["type"], details.get("ctx", {})
+    if kind == "too_long" and isinstance(details["input"], str):  # a text that was cleaned before the check
+        kind = "string_too_long"
+    elif kind == "greater_than_equal" and 0 < context["ge"] < 1:  # the least part of a dollar
+        kind, context = "greater_than", {"gt": 0}
+    return BOUNDS[kind].format(**context) if kind in BOUNDS else ""
 
 
 def takes_text(field: FieldInfo) -> bool:

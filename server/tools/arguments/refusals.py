@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from server.debate.commands.inputs import describe_bound
 from server.debate.facts.text import collapse_whitespace
 from server.tools.arguments.schemas import Schema, build_schema
 from server.tools.arguments.synonyms import (
@@ -35,16 +36,6 @@ TYPE_DESCRIPTIONS = {
     "array": "a list",
     "object": "an object",
 }
-
-BOUNDS = {
-    "less_than_equal": "must be at most {le}",
-    "greater_than_equal": "must be at least {ge}",
-    "greater_than": "must be more than {gt:g}",
-    "string_too_short": "must not be empty",
-    "string_too_long": "may have {max_length:,} characters at most",
-    "too_long": "may have {max_length:,} entries at most, and has {actual_length:,}",
-}
-"""Texts for pydantic's error types, with placeholders for their details."""
 
 ARGUMENT_HINTS = {
     "question": "what is to be answered, in a sentence",
@@ -110,12 +101,8 @@ def describe_error(details: Mapping[str, Any], reading: Reading) -> str:  # noqa
             return f"is missing: {f'one of {choices}' if choices else hint}{inside}"
         case "value_error":
             return str(details["ctx"]["error"])
-        case "too_long" if isinstance(details["input"], str):  # a text that was cleaned before the check
-            return BOUNDS["string_too_long"].format(**details["ctx"])
-        case "greater_than_equal" if 0 < details["ctx"]["ge"] < 1:  # the least part of a dollar
-            return BOUNDS["greater_than"].format(gt=0)
-        case kind if kind in BOUNDS:
-            return BOUNDS[kind].format(**details.get("ctx", {}))
+        case _ if bound := describe_bound(details):
+            return bound
         case _ if choices:
             return f"must be one of {choices}"
         case "literal_error" if "anyOf" in expected:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from anyio import move_on_after, to_process, to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from server.debate.commands.inputs import describe_bound
 from server.debate.commands.requests import DEFAULT_FORMAT, DebateRequest
 from server.debate.commands.setup.effort import PRESETS
 from server.debate.commands.setup.estimate import estimate
@@ -67,14 +68,11 @@ def parse(kind: type[M], body: bytes) -> M:
 
 def describe_misfit(error: ValidationError) -> str:
     """What does not fit in a request. The text does not repeat what was sent."""
-    details = error.errors(include_url=False, include_input=False)[0]
+    details = error.errors(include_url=False)[0]
     path = ".".join("*" if isinstance(part, int) else part for part in details["loc"])
-    name, kind = FIELDS.get(path, path or "The request"), details["type"]
-    if kind in ("too_long", "string_too_long"):
-        what = "entries" if path in ("documents", "models", "options.tags") else "characters"
-        return f"{name} may have {details['ctx']['max_length']:,} {what} at most. Make it shorter."
-    if kind == "greater_than_equal":
-        return f"{name} has to be a number above 0."
+    name = FIELDS.get(path, path or "The request")
+    if bound := describe_bound(details):
+        return f"{name} {bound}."
     return f"This cannot be read: {name}: {details['msg']}."
 
 

@@ -132,12 +132,12 @@ async def test_what_cannot_be_asked_is_refused_with_a_sentence_and_opens_nothing
             "or the page of `counterpoint view`), or name other models.",
         ),
         ({"models": ["client"]}, "client"),
-        ({"options": {"limits": {"max_calls": 0}}}, "The limit in calls has to be a number above 0."),
-        ({"options": {"tags": ["x" * 61]}}, "A tag may have 60 characters at most. Make it shorter."),
+        ({"options": {"limits": {"max_calls": 0}}}, "The limit in calls must be at least 1."),
+        ({"options": {"tags": ["x" * 61]}}, "A tag may have 60 characters at most."),
         ({"options": {"my_answer": "x" * 8_001}}, "Your own answer may have 8,000 characters at most."),
         (
             {"documents": [{"title": "x", "text": "x"}] * 21},
-            "The list of documents may have 20 entries at most.",
+            "The list of documents may have 20 entries at most, and has 21.",
         ),
         (
             {"format": "advocates", "debaters": [{"name": "A"}]},
