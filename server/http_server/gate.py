@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.access.hosts import LOOPBACK, find_host_name, parse_address
-from server.web.response_headers import PROTECTIVE_HEADERS, add_headers
+from server.web.connections import PROTECTIVE_HEADERS, add_headers
 
 MCP_PATH = "/mcp"
 

@@ -25,8 +25,6 @@ from server.http_server.authentication import FORWARDED_REFUSAL, Accounts, Rated
 from server.http_server.gate import is_forwarded, refuse
 from server.http_server.limits import BoundedBodies, RequestRates
 from server.web.connections import find_network
-from server.web.site.feed import ChangeFeed
-from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from storage.errors import StorageError
 
@@ -57,7 +55,7 @@ class Visitors:
         owner = read_caller().owner
         if owner not in self._known:
             own = self.manager.of(owner)
-            self._known[owner] = visitor = Visitor(own, ChangeFeed(own), Records(own), ACTOR)
+            self._known[owner] = visitor = Visitor(own, ACTOR)
             self.manager.keep_running(visitor.feed.run)
         return self._known[owner]
 

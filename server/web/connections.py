@@ -1,7 +1,7 @@
-"""Connections of a server without a proxy in front of it: nobody may hold one without asking for something.
+"""What servers of ours share: a socket that listens, headers, and connections on which somebody asks for something.
 
 A client that sends its headers a byte at a time ("slow loris"), or the rest of a body that was answered already, is
-disconnected after `HEAD_SECONDS`. A body that is read has a limit of its own (`http_server.bodies`), and uvicorn limits
+disconnected after `HEAD_SECONDS`. A body that is read has a limit of its own (`http_server.limits`), and uvicorn limits
 idle connections.
 
 If there are too many connections, those that are idle for longest are closed, some at a time: a server without file
@@ -13,12 +13,24 @@ import heapq
 import ipaddress
 import logging
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from starlette.datastructures import MutableHeaders
+from starlette.types import Message
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
+
+PROTECTIVE_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+"""Make browsers keep responses from the pages of other sites."""
 
 HEAD_SECONDS = 10.0
 IPV6_NETWORK = 64  # bits of the network of one customer
@@ -34,6 +46,13 @@ CLOSED_PART = (
 MAX_QUEUED = 1024  # that wait to be accepted: a client whose connection is dropped waits for seconds
 
 logger = logging.getLogger(__name__)
+
+
+def add_headers(message: Message, headers: Mapping[str, str]) -> None:
+    """Add the headers that are missing to the start of a response (ASGI)."""
+    own_headers = MutableHeaders(scope=message)
+    for name, value in headers.items():
+        own_headers.setdefault(name, value)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -16,8 +16,6 @@ from server.engine.database.errors import DebateNotFoundError
 from server.engine.transfer import export_debate
 from server.tools.listing import load_listed_tools
 from server.upkeep.deletion import delete_debate
-from server.web.site.feed import ChangeFeed
-from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from tests.access.two_owners import (
     NEVER,
@@ -148,7 +146,7 @@ async def test_the_page_of_another_owner_is_a_page_of_no_debate(database: str) -
         visitors = {}
         for owner in ("ann", "ben"):
             own = both.manager.of(owner)
-            visitors[owner] = Visitor(own, ChangeFeed(own), Records(own), "page")
+            visitors[owner] = Visitor(own, "page")
         site = build_site(lambda request: visitors[request.headers["x-owner"]])
         press = {"json": {"action": "pause", "request_id": "press-0001"}}
         transport = httpx2.ASGITransport(site)

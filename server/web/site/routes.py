@@ -19,7 +19,6 @@ Reading runs nothing and costs nothing. Errors are sentences; in data they stand
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -74,18 +73,15 @@ SMALLER = "Leave something out, or keep only the part that matters."
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
 class Visitor:
     """Who sends a request: the debates that they see, the changes of these, and their name for the record.
 
     `owns_machine`: whether this machine is theirs, with the keys that are stored on it and the files that it reads.
     """
 
-    manager: DebateManager
-    feed: ChangeFeed
-    records: Records
-    actor: str
-    owns_machine: bool = False
+    def __init__(self, manager: DebateManager, actor: str, *, owns_machine: bool = False) -> None:
+        self.manager, self.actor, self.owns_machine = manager, actor, owns_machine
+        self.feed, self.records = ChangeFeed(manager), Records(manager)
 
 
 FindVisitor = Callable[[Request], Visitor]

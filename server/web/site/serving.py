@@ -19,10 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.background_tasks import BackgroundTasks
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
-from server.web.connections import BoundedProtocol, listen
-from server.web.response_headers import PROTECTIVE_HEADERS, add_headers
+from server.web.connections import PROTECTIVE_HEADERS, BoundedProtocol, add_headers, listen
 from server.web.site.feed import ChangeFeed
-from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 
 HOST = "127.0.0.1"
@@ -107,7 +105,7 @@ class Site:
     """The site of a manager's debates on a port of this machine. `actor`: who presses its buttons, for the record."""
 
     def __init__(self, manager: DebateManager, listener: socket.socket, *, actor: str) -> None:
-        visitor = Visitor(manager, ChangeFeed(manager), Records(manager), actor, owns_machine=True)
+        visitor = Visitor(manager, actor, owns_machine=True)
         port, token = listener.getsockname()[1], secrets.token_urlsafe(TOKEN_BYTES)
         self.feed, self.listener = visitor.feed, listener
         self.guard = AccessGuard(build_site(lambda _request: visitor), token=token, port=port)

@@ -17,8 +17,6 @@ from server.models.fakes.scripted import ScriptedModel
 from server.models.providers import keys
 from server.models.registry import PROVIDERS
 from server.web.site import asking
-from server.web.site.feed import ChangeFeed
-from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from tests.support.engines import open_engine, start_debate
 from tests.support.patience import PATIENCE
@@ -69,7 +67,7 @@ async def test_the_choices_are_the_usual_models_a_persons_seat_formats_efforts_a
 
 async def test_where_no_model_is_set_up_none_is_usual(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "debates.db", default="") as manager:
-        site = build_site(lambda _: Visitor(manager, ChangeFeed(manager), Records(manager), "page"))
+        site = build_site(lambda _: Visitor(manager, "page"))
         server = httpx2.ASGITransport(site)
         async with httpx2.AsyncClient(transport=server, base_url="http://test") as client:
             found = (await client.get("/choices")).json()
@@ -306,7 +304,7 @@ async def test_where_the_machine_is_not_the_visitors_own_no_key_is_stored_and_no
     database: str,
 ) -> None:
     async with open_engine(database, default="") as manager:
-        site = build_site(lambda _: Visitor(manager, ChangeFeed(manager), Records(manager), "page"))
+        site = build_site(lambda _: Visitor(manager, "page"))
         server = httpx2.ASGITransport(site)
         async with httpx2.AsyncClient(transport=server, base_url="http://test") as client:
             refused = await client.post("/keys", content=json.dumps({"provider": "openai", "key": KEY}))

@@ -16,8 +16,6 @@ from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from server.web.site.feed import ChangeFeed
-from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from server.web.site.serving import open_port
 from tests.support.browser import launch_browser
@@ -345,7 +343,7 @@ async def test_the_list_is_narrowed_by_keyboard_and_without_scripts_at_an_addres
 async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager, launch_browser() as browser:
         debate_id = (await start_debate(manager)).id
-        visitor = Visitor(manager, ChangeFeed(manager), Records(manager), "page")
+        visitor = Visitor(manager, "page")
         with open_port(0) as listener:
             address = f"http://127.0.0.1:{listener.getsockname()[1]}/debates/"
             mounted = Starlette(routes=[Mount("/debates", build_site(lambda _request: visitor))])

@@ -14,8 +14,6 @@ from starlette.routing import Mount
 from server.debate.commands.requests import ChangesInput
 from server.debate.interventions.action import InterventionRequest
 from server.models.fakes.scripted import ScriptedModel
-from server.web.site.feed import ChangeFeed
-from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round, start_debate
 from tests.support.sites import Guest, open_site
@@ -169,7 +167,7 @@ async def test_hostile_texts_stay_texts(guest: Guest) -> None:
 
 async def test_a_defect_is_a_sentence_without_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
     nothing: Any = None
-    site = build_site(lambda _request: Visitor(nothing, nothing, Records(nothing), "page"))
+    site = build_site(lambda _request: nothing)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(site), base_url="http://test") as client:
         data, page = await client.get("/debates/abcd/record"), await client.get("/debates/abcd")
     for response in (data, page):
@@ -187,8 +185,7 @@ async def test_another_server_can_mount_it_behind_access_control_of_its_own_that
         open_engine(tmp_path / "ben.db") as ben,
     ):
         visitors = {
-            name: Visitor(manager, ChangeFeed(manager), Records(manager), f"page of {name}")
-            for name, manager in (("ann", ann), ("ben", ben))
+            name: Visitor(manager, f"page of {name}") for name, manager in (("ann", ann), ("ben", ben))
         }
         site = build_site(lambda request: visitors[request.headers["x-owner"]])
         server = httpx2.ASGITransport(Starlette(routes=[Mount("/debates", site)]))
