@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import anyio
 from mcp.server import ServerRequestContext
 from mcp.types import CallToolRequestParams, CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import BeforeValidator, Field
@@ -95,14 +94,12 @@ async def build_step(
     return results.build_tool_result(result, texts.format_step_result)
 
 
-async def follow(
-    call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, joined: bool, is_polled: bool
-) -> ToolOutput:
+async def follow(call: ToolCall, snapshot: DebateSnapshot, *, joined: bool) -> ToolOutput:
     """The state of a running debate at the deadline; for a client that polls, the run."""
     waiting = watch(call, snapshot.id)
-    if is_polled and call.is_polled and not uses_client(snapshot.debate):
+    if call.is_polled and not uses_client(snapshot.debate):
         return await build_run(call, await waiting(0), 0, joined=joined)
-    return await build_step(call, await wait(call, snapshot, deadline, waiting), joined=joined)
+    return await build_step(call, await wait(call, snapshot, waiting), joined=joined)
 
 
 async def build_run(
@@ -130,23 +127,22 @@ class StartDebate(ToolArguments, requests.DebateRequest):
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
-        deadline, joined = anyio.current_time() + self.wait_seconds, False
-        snapshot = await opening.resume(call, self, deadline)
+        snapshot, joined = await opening.resume(call, self), False
         try:
-            snapshot = snapshot or await self._start(call, deadline)
+            snapshot = snapshot or await self._start(call)
         except TwinError as twin:
-            snapshot, joined = await opening.join(call, twin.debate_id, deadline, run=self.run), True
+            snapshot, joined = await opening.join(call, twin.debate_id, run=self.run), True
         if not self.run or snapshot.debate.find_interventions(PositionsDeclined):
             return await build_step(call, snapshot, joined=joined)
-        return await follow(call, snapshot, deadline, joined=joined, is_polled=self.wait_seconds > 0)
+        return await follow(call, snapshot, joined=joined)
 
-    async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot:
+    async def _start(self, call: ToolCall) -> DebateSnapshot:
         joins = not self.again
         try:
-            return await opening.start(call, opening.add_named_models(call, self), deadline, joins=joins)
+            return await opening.start(call, opening.add_named_models(call, self), joins=joins)
         except NoModelError as error:
-            answered = await opening.ask_for_models(call, self, error, deadline)
-        return await opening.start(call, answered, deadline, joins=joins)
+            answered = await opening.ask_for_models(call, self, error)
+        return await opening.start(call, answered, joins=joins)
 
 
 class ForkDebate(ToolArguments):
@@ -164,7 +160,7 @@ class ForkDebate(ToolArguments):
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
-        deadline, joined = anyio.current_time() + self.wait_seconds, False
+        joined = False
         try:
             snapshot = await self._find_own_fork(call) or await call.manager.fork(
                 self.debate_id,
@@ -172,13 +168,13 @@ class ForkDebate(ToolArguments):
                 self.changes,
                 actor=call.actor,
                 joins=not self.again,
-                guest=CallingGuest(build_client(call), call=call, deadline=deadline),
+                guest=CallingGuest(build_client(call), call=call),
             )
         except TwinError as twin:
             snapshot, joined = await call.manager.join(twin.debate_id, run=self.changes.run), True
         if not self.changes.run:
             return await build_step(call, snapshot, joined=joined)
-        return await follow(call, snapshot, deadline, joined=joined, is_polled=self.wait_seconds > 0)
+        return await follow(call, snapshot, joined=joined)
 
     async def _find_own_fork(self, call: ToolCall) -> DebateSnapshot | None:
         """The fork that this call opened before it asked the client."""
@@ -207,10 +203,9 @@ class StepRound(ToolArguments):
                 self.debate_id, expected_round=number, wait=seconds, on_change=call.report
             )
 
-        if call.is_polled and self.wait_seconds > 0 and not uses_client(snapshot.debate):
+        if call.is_polled and not uses_client(snapshot.debate):
             return await build_run(call, await step(0), number)
-        deadline = anyio.current_time() + self.wait_seconds
-        return await build_step(call, await wait(call, snapshot, deadline, step, number), self.round)
+        return await build_step(call, await wait(call, snapshot, step, number), self.round)
 
 
 class SubmitTurn(ToolArguments):
@@ -225,13 +220,13 @@ class SubmitTurn(ToolArguments):
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
-        deadline, effect, state = anyio.current_time() + self.wait_seconds, "", read_state(call)
+        effect, state = "", read_state(call)
         if state and state.debate_id == self.debate_id:
             snapshot = await call.manager.load(self.debate_id)
         else:
             turn = (self.debate_id, self.speaker, self.text)
             snapshot, effect = await call.manager.submit(*turn, actor=call.actor)
-        snapshot = await wait(call, snapshot, deadline, watch(call, snapshot.id))
+        snapshot = await wait(call, snapshot, watch(call, snapshot.id))
         step = await results.build_step_result(call.manager, snapshot, call.params.name)
         return results.build_tool_result(
             results.TurnResult(**dict(step), effect=effect), texts.format_step_result
@@ -284,8 +279,8 @@ class GetVerdict(ToolArguments):
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
-        snapshot, deadline = await call.manager.load(self.debate_id), anyio.current_time() + self.wait_seconds
-        snapshot = await wait(call, snapshot, deadline, watch(call, self.debate_id))
+        snapshot = await call.manager.load(self.debate_id)
+        snapshot = await wait(call, snapshot, watch(call, self.debate_id))
         result = await results.build_verdict_result(call.manager, snapshot)
         return results.build_tool_result(result, texts.format_verdict_result)
 

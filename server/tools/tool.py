@@ -5,6 +5,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
+import anyio
 from mcp import types
 from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
@@ -102,11 +103,24 @@ class ToolCall:
         self.manager = manager
         self.client_name, self.actor = name_client(context), name_actor(context)
         self.may_debate = read_caller().may(DEBATE)
-        self.is_polled = polls_tasks(context)
+        self.wait_seconds, self._deadline = 0, 0.0
         self.is_ignored = False  # whether a person has left a form of this call unanswered
         self._report_progress = context.session.report_progress
         self._reported: Progress | None = None
         self._progress, self._total = -PROGRESS_STEP, 0.0
+
+    def start_clock(self, wait_seconds: int) -> None:
+        self.wait_seconds, self._deadline = wait_seconds, anyio.current_time() + wait_seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the call returns."""
+        return max(self._deadline - anyio.current_time(), 0)
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether the client asks for the result of a run later."""
+        return self.wait_seconds > 0 and polls_tasks(self.context)
 
     async def report(self, snapshot: DebateSnapshot) -> None:
         """Report who answered, and how many of how many, if the client asked for progress."""
@@ -147,6 +161,7 @@ class Tool:
             if typed := getattr(arguments, "debate_id", ""):
                 full_id = await find_debate_id(call.manager, typed)
                 arguments = arguments.model_copy(update={"debate_id": full_id})
+            call.start_clock(getattr(arguments, "wait_seconds", 0))
             output, taken = await arguments.execute(call), reading.describe()
             return replace(output, taken=taken) if isinstance(output, BegunRun) else add_taken(output, taken)
         except AskFirst as request:

@@ -79,16 +79,18 @@ def build_question(state: State, requests: dict[str, InputRequest]) -> AskFirst:
     )
 
 
-async def ask(
-    call: ToolCall, form: ElicitRequestFormParams, state: State, seconds: float
-) -> ElicitResult | None:
+def may_ask(call: ToolCall) -> bool:
+    return can_ask(call) and call.seconds_left > 0
+
+
+async def ask(call: ToolCall, form: ElicitRequestFormParams, state: State) -> ElicitResult | None:
     """The person's answer; None if none comes in time.
 
     Raises AskFirst in the 2026 era: the repeated call brings the answer under the key `state.asks`.
     """
     if is_asked_by_result(call):
         raise build_question(state, {state.asks: ElicitRequest(params=form)})
-    patience = anyio.move_on_after(min(seconds, MAX_ANSWER_SECONDS))
+    patience = anyio.move_on_after(min(call.seconds_left, MAX_ANSWER_SECONDS))
     with call.manager.await_person(), patience, suppress(MCPError, ValidationError):
         return await call.context.session.elicit_form(
             form.message, form.requested_schema, related_request_id=call.context.request_id

@@ -27,7 +27,7 @@ from server.debate.views.state import framing_line
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.client import Guest
 from server.models.registry import MAX_NAME_LENGTH, NoModelError
-from server.tools.asking.elicitation import MAX_ANSWER_SECONDS, State, ask, can_ask, read_answer, read_state
+from server.tools.asking.elicitation import MAX_ANSWER_SECONDS, State, ask, may_ask, read_answer, read_state
 from server.tools.asking.sampling import MAX_ASKS
 from server.tools.asking.waiting import build_client, wait
 from server.tools.tool import AskFirst, ToolCall
@@ -72,12 +72,12 @@ def add_named_models(call: ToolCall, request: R) -> R:
     return add_models(request, answer) or request
 
 
-async def ask_for_models(call: ToolCall, request: R, error: NoModelError, deadline: float) -> R:
+async def ask_for_models(call: ToolCall, request: R, error: NoModelError) -> R:
     """The request with the models that the person names. Raises `error` if nobody names any, AskFirst."""
-    seconds, state = deadline - anyio.current_time(), read_state(call)
-    if (state and state.asks == MODELS) or not can_ask(call) or seconds <= 0:
+    state = read_state(call)
+    if (state and state.asks == MODELS) or not may_ask(call):
         raise error
-    answered = add_models(request, await ask(call, build_model_form(error), State(asks="models"), seconds))
+    answered = add_models(request, await ask(call, build_model_form(error), State(asks="models")))
     if answered is None:
         raise error
     return answered
@@ -99,7 +99,6 @@ class CallingGuest(Guest):
     """Whoever opens a debate by calling a tool. `models`: those that a person named in this call."""
 
     call: ToolCall
-    deadline: float
     models: tuple[str, ...] = ()
 
     async def approve(self, debate: Debate) -> None:
@@ -107,14 +106,13 @@ class CallingGuest(Guest):
         await super().approve(debate)
         call, limit = self.call, self.call.manager.client_terms.confirm_cost_usd
         _, max_cost = estimate(debate).cost_usd
-        seconds = self.deadline - anyio.current_time()
         if not limit or Decimal(max_cost or 0) <= limit:
             return
         if (state := read_state(call)) and state.asks == "spending":
             check_answer(debate, read_answer(call, "spending"))
-        elif can_ask(call) and seconds > 0:
+        elif may_ask(call):
             state = State(asks="spending", models=[*self.models])
-            check_answer(debate, await ask(call, build_cost_form(debate, limit), state, seconds))
+            check_answer(debate, await ask(call, build_cost_form(debate, limit), state))
 
 
 def build_cost_form(debate: Debate, limit: Decimal) -> ElicitRequestFormParams:
@@ -164,20 +162,20 @@ def build_positions_form(debate: Debate) -> ElicitRequestFormParams:
     )
 
 
-async def start(call: ToolCall, request: DebateRequest, deadline: float, *, joins: bool) -> DebateSnapshot:
+async def start(call: ToolCall, request: DebateRequest, *, joins: bool) -> DebateSnapshot:
     """Open a debate. If a model names its positions, wait for them, and have the person confirm them.
 
     Raises TwinError if `joins` and the caller has begun the same debate already, AskFirst.
     """
-    asks = can_ask(call) and deadline > anyio.current_time()
+    asks = may_ask(call)
     state, client = read_state(call), build_client(call)
     models = tuple(request.models) if state and state.asks in ("models", "spending") else ()
-    guest = CallingGuest(client, call=call, deadline=deadline, models=models)
+    guest = CallingGuest(client, call=call, models=models)
     snapshot = await call.manager.start(request, actor=call.actor, hold=asks, joins=joins, guest=guest)
-    return await settle(call, snapshot, deadline, asks=asks)
+    return await settle(call, snapshot, asks=asks)
 
 
-async def settle(call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, asks: bool) -> DebateSnapshot:
+async def settle(call: ToolCall, snapshot: DebateSnapshot, *, asks: bool) -> DebateSnapshot:
     """Wait for the positions of a debate that was just opened, and have the person confirm them. Raises AskFirst."""
     setup = snapshot.debate.setup
     if not (setup.needs_framing or asks) or (setup.run and not asks):
@@ -188,14 +186,12 @@ async def settle(call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, a
         return await call.manager.wait_for_positions(snapshot, wait=seconds, on_change=call.report)
 
     try:
-        framed = await wait(call, snapshot, deadline, wait_for_positions) if setup.needs_framing else snapshot
-        seconds = deadline - anyio.current_time()
-        may_ask = asks and can_ask(call) and seconds > 0  # also after a form about the cost
-        if may_ask and framed.debate.framed:
-            delay = min(seconds, MAX_ANSWER_SECONDS)
+        framed = await wait(call, snapshot, wait_for_positions) if setup.needs_framing else snapshot
+        if asks and may_ask(call) and framed.debate.framed:  # also after a form about the cost
+            delay = min(call.seconds_left, MAX_ANSWER_SECONDS)
             call.manager.asked[snapshot.id, POSITIONS] = anyio.current_time()
             state = State(asks="positions", debate_id=snapshot.id)
-            answer = await ask(call, build_positions_form(framed.debate), state, delay)
+            answer = await ask(call, build_positions_form(framed.debate), state)
             framed = await apply_answer(call, framed, answer)
     except AskFirst:
         call.manager.start_task(run_later, call, snapshot.id, delay)
@@ -209,11 +205,11 @@ async def settle(call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, a
     return framed
 
 
-async def join(call: ToolCall, debate_id: str, deadline: float, *, run: bool) -> DebateSnapshot:
+async def join(call: ToolCall, debate_id: str, *, run: bool) -> DebateSnapshot:
     """The debate that an identical call opened, with its positions if they come in time."""
     snapshot = await call.manager.join(debate_id, run=run)
-    wait = max(deadline - anyio.current_time(), 0)
-    return await call.manager.wait_for_positions(snapshot, wait=0 if run else wait, on_change=call.report)
+    seconds = 0 if run else call.seconds_left
+    return await call.manager.wait_for_positions(snapshot, wait=seconds, on_change=call.report)
 
 
 async def run_later(call: ToolCall, debate_id: str, seconds: float) -> None:
@@ -226,7 +222,7 @@ async def run_later(call: ToolCall, debate_id: str, seconds: float) -> None:
             call.manager.run_to_end(snapshot)
 
 
-async def resume(call: ToolCall, request: DebateRequest, deadline: float) -> DebateSnapshot | None:
+async def resume(call: ToolCall, request: DebateRequest) -> DebateSnapshot | None:
     """The debate that this call opened before it asked the client; None in a first call."""
     state = read_state(call)
     if state is None or not state.debate_id:
@@ -238,7 +234,7 @@ async def resume(call: ToolCall, request: DebateRequest, deadline: float) -> Deb
         snapshot = await apply_answer(call, snapshot, read_answer(call, POSITIONS))
         call.manager.release(snapshot.id)
         return snapshot
-    return await settle(call, snapshot, deadline, asks=snapshot.id in call.manager.held)
+    return await settle(call, snapshot, asks=snapshot.id in call.manager.held)
 
 
 async def apply_answer(call: ToolCall, snapshot: DebateSnapshot, answer: Any) -> DebateSnapshot:

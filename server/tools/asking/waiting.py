@@ -21,8 +21,8 @@ from server.tools.asking.elicitation import (
     State,
     ask,
     build_question,
-    can_ask,
     is_asked_by_result,
+    may_ask,
     read_answer,
     read_state,
 )
@@ -49,7 +49,7 @@ def build_client(call: ToolCall, debate_id: str = "") -> ClientModel | None:
 
 
 async def wait(
-    call: ToolCall, snapshot: DebateSnapshot, deadline: float, waiting: Waiting, round_number: int = 0
+    call: ToolCall, snapshot: DebateSnapshot, waiting: Waiting, round_number: int = 0
 ) -> DebateSnapshot:
     """What `waiting` returns. Raises AskFirst if the client has to answer before.
 
@@ -62,23 +62,19 @@ async def wait(
     if state and state.asks == "turn" and state.debate_id == snapshot.id:
         await submit_answer(call, snapshot.id, state.seat, read_answer(call, "turn"))
     while True:
-        snapshot = await wait_with_model(call, snapshot.id, deadline, waiting, base)
-        seconds = deadline - anyio.current_time()
-        may_ask = seconds > 0 and base.legs <= MAX_LEGS and can_ask(call)
-        turn = choose_turn(call, snapshot) if may_ask else None
+        snapshot = await wait_with_model(call, snapshot.id, waiting, base)
+        turn = choose_turn(call, snapshot) if base.legs <= MAX_LEGS and may_ask(call) else None
         if turn is None:
             return snapshot
         call.manager.asked[snapshot.id, turn.key] = anyio.current_time()
         asking = base.model_copy(update={"asks": "turn", "seat": turn.seat})
-        answer = await ask(call, build_form(snapshot, turn), asking, seconds)
+        answer = await ask(call, build_form(snapshot, turn), asking)
         await submit_answer(call, snapshot.id, turn.seat, answer)
 
 
-async def wait_with_model(
-    call: ToolCall, debate_id: str, deadline: float, waiting: Waiting, base: State
-) -> DebateSnapshot:
+async def wait_with_model(call: ToolCall, debate_id: str, waiting: Waiting, base: State) -> DebateSnapshot:
     """What `waiting` returns. Raises AskFirst in the 2026 era, with requests to the client's own model."""
-    client, seconds = build_client(call, debate_id), max(deadline - anyio.current_time(), 0)
+    client, seconds = build_client(call, debate_id), call.seconds_left
     if client is None:
         return await waiting(seconds)
     if not isinstance(client, SamplingQueue):
