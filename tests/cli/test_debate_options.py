@@ -1,6 +1,7 @@
 """The options of `counterpoint debate`, and turns of the caller in the terminal."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ SCHEMA = {
     "required": ["decision"],
 }
 CALLER = ["--debater", "Me=caller: yes", "--debater", "Bot: no", "--format", "verdict", "--rounds", "1"]
+NAMES = ("scripted", "scripted?chars=60", "scripted?chars=70", "scripted?chars=80")
+SIDES = ("--debater", "Ada: Ship it", "--debater", "Ben: Wait")
+CANDIDATES = [part for name in NAMES for part in ("--candidate", name)]
 
 
 @pytest.fixture(autouse=True)
@@ -268,3 +272,40 @@ def test_the_answer_that_is_to_be_checked_is_given_as_text_or_file_and_told_of_f
     missing = cli("debate", "Ship it?", "--model", "scripted", "--my-answer", "@nowhere.md")
     assert missing.exit_code == 2
     assert "nowhere.md" in missing.stderr
+
+
+@pytest.mark.requirement("D23")
+def test_the_terminal_stops_and_says_how_to_go_on(cli: Cli) -> None:
+    stopped = cli(
+        "debate", "Ship it?", "--model", "scripted", "--pause-when", "verdict", "--pause-when", "round:2"
+    )
+    [debate_id] = re.findall(r"counterpoint debate --continue (\w+)", stopped.stderr)
+    assert stopped.exit_code == 1
+    assert "The debate is paused: pause_when round:2: round 2 (rebuttal) comes next" in stopped.stderr
+
+    later = cli("debate", "--continue", debate_id)
+    assert "pause_when verdict" in later.stderr
+    assert "verdict" not in {
+        line.partition(": ")[2] for line in later.stdout.splitlines() if line[:2] == "=="
+    }
+    assert cli("debate", "--continue", debate_id).exit_code == 0
+    assert "is not a breakpoint" in cli("debate", "Ship it?", "--pause-when", "later").stderr
+
+
+def read_team(cli: Cli, debate_id: str) -> dict[str, object]:
+    team: dict[str, object] = json.loads(cli("show", debate_id, "--view", "state").stdout)["team"]
+    return team
+
+
+@pytest.mark.requirement("D17")
+def test_debaters_and_judges_are_chosen_from_candidates(cli: Cli) -> None:
+    held = cli("debate", "Tea?", *SIDES, *CANDIDATES, "--topic", " Tea ", "--json")
+    team = read_team(cli, json.loads(held.stdout)["debate_id"])
+    assert (team["candidates"], team["topic"]) == ([*NAMES], "tea")
+    assert {*team["chosen"]} < {*NAMES}  # type: ignore[misc]
+    alike = json.loads(cli("debate", "Cocoa?", *SIDES, *CANDIDATES, "--diversity", "0", "--json").stdout)
+    assert read_team(cli, alike["debate_id"])["diversity"] == "0"
+    three = (*SIDES, "--debater", "Cleo: Ask", *CANDIDATES, "--team-size")
+    sized = json.loads(cli("debate", "Coffee?", *three, "3", "--json").stdout)
+    assert len(read_team(cli, sized["debate_id"])["chosen"]) == 3  # type: ignore[arg-type]
+    assert "there are 3 debaters: leave the size out" in cli("debate", "Milk?", *three, "4").stderr

@@ -1,6 +1,8 @@
 """What a caller is told of a second opinion: while it runs, and at its end."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -52,22 +54,37 @@ def find_text(request: Request, label: str) -> str:
     return rest[: min(others, default=len(rest))]
 
 
+@asynccontextmanager
+async def advise(open_modern: Any, *, reviews: bool) -> AsyncIterator[tuple[Any, Advisor]]:
+    """A client of two advisors. `reviews`: whether they review at once."""
+    advisor = Advisor()
+    if reviews:
+        advisor.may_review.set()
+    models = {name: ScriptedModel(advisor.answer, name=name) for name in ASKED["models"]}
+    async with open_modern(models) as client:
+        yield client, advisor
+
+
+async def start_reviews(client: Any, advisor: Advisor) -> dict[str, Any]:
+    """The debate, as a caller names it, while its reviews wait."""
+    started = await client.call_tool("start_debate", {**ASKED, "wait_seconds": 0})
+    with anyio.fail_after(PATIENCE):
+        await advisor.is_reviewing.wait()
+    return {"debate_id": started.structured_content["debate_id"]}
+
+
 async def test_before_the_end_the_answers_stand_first_marked_as_unchecked_with_what_goes_on(
     open_modern: Any,
 ) -> None:
-    advisor = Advisor()
-    models = {name: ScriptedModel(advisor.answer, name=name) for name in ASKED["models"]}
-    async with open_modern(models) as client:
-        started = (await client.call_tool("start_debate", {**ASKED, "wait_seconds": 0})).structured_content
-        with anyio.fail_after(PATIENCE):
-            await advisor.is_reviewing.wait()
-        told = await client.call_tool("get_verdict", {"debate_id": started["debate_id"], "wait_seconds": 0})
+    async with advise(open_modern, reviews=False) as (client, advisor):
+        this = await start_reviews(client, advisor)
+        told = await client.call_tool("get_verdict", {**this, "wait_seconds": 0})
         advisor.may_review.set()
-        ended = await client.call_tool("get_verdict", {"debate_id": started["debate_id"]})
+        ended = await client.call_tool("get_verdict", this)
 
     lines = [line for line in result_text(told).splitlines() if line]
     assert lines[0].startswith(
-        f"No verdict yet. Debate {started['debate_id']}: running, at work. Reviewing: waiting for "
+        f"No verdict yet. Debate {this['debate_id']}: running, at work. Reviewing: waiting for "
     )
     assert lines[1:4] == ["**So far, checked by nobody**", '- "Keep it."', '- "Keep it."']
     assert told.structured_content["next"].startswith("step_round(")
@@ -79,13 +96,8 @@ async def test_before_the_end_the_answers_stand_first_marked_as_unchecked_with_w
 async def test_a_debate_that_concludes_says_whom_it_waits_for_and_foretells_no_calls(
     open_modern: Any,
 ) -> None:
-    advisor = Advisor()
-    models = {name: ScriptedModel(advisor.answer, name=name) for name in ASKED["models"]}
-    async with open_modern(models) as client:
-        started = (await client.call_tool("start_debate", {**ASKED, "wait_seconds": 0})).structured_content
-        with anyio.fail_after(PATIENCE):
-            await advisor.is_reviewing.wait()
-        this = {"debate_id": started["debate_id"]}
+    async with advise(open_modern, reviews=False) as (client, advisor):
+        this = await start_reviews(client, advisor)
         steered = await client.call_tool("intervene", {**this, "action": "conclude"})
         advisor.may_review.set()
         await client.call_tool("get_verdict", this)
@@ -100,10 +112,7 @@ async def test_a_debate_that_concludes_says_whom_it_waits_for_and_foretells_no_c
 async def test_a_callers_own_answer_is_told_first_whether_it_stands_and_what_is_wrong_in_it(
     open_modern: Any,
 ) -> None:
-    advisor = Advisor()
-    advisor.may_review.set()
-    models = {name: ScriptedModel(advisor.answer, name=name) for name in ASKED["models"]}
-    async with open_modern(models) as client:
+    async with advise(open_modern, reviews=True) as (client, _):
         options = {"my_answer": "Move it out: Redis is durable."}
         ran = await client.call_tool("start_debate", {**ASKED, "options": options})
 
@@ -119,10 +128,7 @@ async def test_a_callers_own_answer_is_told_first_whether_it_stands_and_what_is_
 
 
 async def test_every_view_and_resource_shows_the_same_lines_of_the_same_object(open_modern: Any) -> None:
-    advisor = Advisor()
-    advisor.may_review.set()
-    models = {name: ScriptedModel(advisor.answer, name=name) for name in ASKED["models"]}
-    async with open_modern(models) as client:
+    async with advise(open_modern, reviews=True) as (client, _):
         ran = await client.call_tool("start_debate", ASKED)
         debate_id = ran.structured_content["debate_id"]
         lines = result_text(ran).partition("\n\n")[0]
