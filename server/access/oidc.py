@@ -17,6 +17,7 @@ import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken
 
+from server.access.hosts import LOOPBACK
 from server.caller import LOCAL, SCOPES, Caller
 from server.debate.facts.errors import DebateError
 from server.settings import PREFIX, InvalidSettingsError, Settings
@@ -129,9 +130,7 @@ def find_address(configuration: Mapping[str, Any], issuer: str) -> str:
 def require_safe_address(address: str) -> None:
     """Raises ValueError for an address that anybody on the way could answer for."""
     parts = urlsplit(address)
-    if parts.scheme != "https" and not (
-        parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
-    ):
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
         raise ValueError("it must begin with https://")
 
 
