@@ -141,19 +141,13 @@ def test_the_analysis_has_each_quote_with_its_place() -> None:
     assert ONE["text"][first["start"] : first["end"]] == first["quote"] == "In Lyon costs rose by 12 percent"
     assert (first["doc"], first["mark"], first["place"]) == (1, "[checked]", "page 212, section 4.2 Costs")
     assert (second["doc"], second["place"]) == (2, "")
-    alone = build_analysis(play("“In Lyon costs rose by 12 percent in 2024.” (doc 1)", ONE).debate, AT)[
-        "evidence"
-    ]
-    assert {
-        "factor": "recency",
-        "value": "published 2024-11, 18 months before",
-        "basis": "computed",
-    } in alone[0]["factors"]
-    late = ONE | {"published": "2030"}
-    later = build_analysis(play("“In Lyon costs rose by 12 percent in 2024.” (doc 1)", late).debate, AT)[
-        "evidence"
-    ]
-    assert {"factor": "recency", "value": "2030", "basis": "declared"} in later[0]["factors"]
+    for published, value, basis in (
+        ("2024-11", "published 2024-11, 18 months before", "computed"),
+        ("2030", "2030", "declared"),
+    ):
+        one = play("“In Lyon costs rose by 12 percent in 2024.” (doc 1)", ONE | {"published": published})
+        (row, *_) = build_analysis(one.debate, AT)["evidence"]
+        assert {"factor": "recency", "value": value, "basis": basis} in row["factors"]
     lost = build_analysis(play(SOUP, ONE).debate, AT)["evidence"][0]["quotes"]
     assert lost == [
         {

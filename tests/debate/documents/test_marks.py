@@ -201,10 +201,5 @@ def test_documents_that_a_fork_adds_come_after_the_research_that_it_inherits() -
     )
     fork.play()
     texts = [turn.text for turn in visible_turns(fork.debate)]
-    assert [text.rpartition(") ")[2] for text in texts] == [
-        "[checked]",
-        "[checked]",
-        "[checked]",
-        "[checked]",
-    ]
+    assert [text.rpartition(") ")[2] for text in texts] == ["[checked]"] * 4
     assert "# Document 3\n> More" in fork.prompts("Ada")[0]

@@ -109,14 +109,8 @@ class TestWhoSeesWhat:
     ) -> None:
         own = {"prompt": "Vote.", "replaces_task": True}
         at = simulate(build_setup(format="oxford", options={"judges": own})).play()
-        before, after = at.prompts("voter 1")
-        assert (
-            "silence about it counts against nobody." in before,
-            "silence about it counts against nobody." in after,
-        ) == (
-            False,
-            True,
-        )
+        told = ["silence about it counts against nobody." in prompt for prompt in at.prompts("voter 1")]
+        assert told == [False, True]
 
     @pytest.mark.requirement("C14")
     def test_instructions_reach_the_seats_that_have_no_prompt_of_their_own(self) -> None:

@@ -254,13 +254,8 @@ class TestTheWinner:
 
     def test_beliefs_are_percentages_that_sum_to_a_hundred(self) -> None:
         thirds = finds(render_finding(winner=None, beliefs={"A1": 1, "B1": 1, "C1": 1})).beliefs
-        assert [(b.name, b.percent) for b in thirds] == [
-            ("Ada", 34),
-            ("Bob", 33),
-            ("Cleo", 33),
-            ("Dan", 0),
-            ("", 0),
-        ]
+        shares = {belief.name: belief.percent for belief in thirds}
+        assert shares == {"Ada": 34, "Bob": 33, "Cleo": 33, "Dan": 0, "": 0}
 
     @pytest.mark.parametrize("beliefs", ["A1", [1], {"A1": -1}, {"A1": "much"}, {"A1": 0}, {"E1": 100}])
     def test_beliefs_that_are_no_numbers_are_left_out(self, beliefs: Any) -> None:

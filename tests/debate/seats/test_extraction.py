@@ -171,12 +171,8 @@ class TestPoints:
 
 class TestLinks:
     def test_links_of_the_analyst_and_of_the_debater_are_one_graph(self) -> None:
-        at = extract(
-            DOUBLED,
-            FREE,
-            NOT_DOUBLED,
-            build_claim("Speed matters", "B1", links=[build_link("undercuts", "#2")]),
-        ).play()
+        undercut = build_claim("Speed matters", "B1", links=[build_link("undercuts", "#2")])
+        at = extract(DOUBLED, FREE, NOT_DOUBLED, undercut).play()
         assert list_links(at, "Ada", 1) == ["attacks Bob 1.1"]
         assert list_links(at, "Ada", 2) == ["undercuts Bob 1.2"]
         rows = {row["id"]: row for row in build_graph_data(at.debate)["points"]}
@@ -210,22 +206,16 @@ class TestLinks:
         "to", ["B1 1.1", "#3", "#9", "A1 1.9", "A1 2.1", "", None, ["#1"], {"a": 1}, "Cleo 1.1", "B1 1.2"]
     )
     def test_a_reference_to_nothing_or_to_what_was_not_read_is_dropped_and_counted(self, to: Any) -> None:
-        at = extract(
-            FREE,
-            build_claim("Costs doubled", links=[build_link("attacks", to)]),
-            build_claim("Speed matters", "B1"),
-        ).play()
+        wrong = build_claim("Costs doubled", links=[build_link("attacks", to)])
+        at = extract(FREE, wrong, build_claim("Speed matters", "B1")).play()
         (extracted,) = at.debate.find_readings(Extracted)
         assert extracted.claims[1].links == ()
         assert extracted.unknown == 1
 
     @pytest.mark.parametrize("bad", ["attacks A1 1.1", {"relation": "likes", "to": "#1"}, {"to": "#1"}, None])
     def test_a_link_that_says_nothing_is_dropped_and_counted(self, bad: Any) -> None:
-        (extracted,) = (
-            extract(DOUBLED, build_claim("Speed matters", "B1", links=[bad]))
-            .play()
-            .debate.find_readings(Extracted)
-        )
+        at = extract(DOUBLED, build_claim("Speed matters", "B1", links=[bad])).play()
+        (extracted,) = at.debate.find_readings(Extracted)
         assert (extracted.claims[1].links, extracted.unknown) == ((), 1)
 
     def test_turns_written_together_answer_nothing_of_each_other_and_may_claim_the_same(self) -> None:

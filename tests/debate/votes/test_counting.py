@@ -21,24 +21,8 @@ from server.debate.votes.families import family
 
 pytestmark = pytest.mark.requirement("N2")
 
-MODELS = (
-    "openai/gpt-5",
-    "openai/gpt-4o",
-    "anthropic/claude-opus",
-    "mistral/large",
-    "gemini/pro",
-    "deepseek/chat",
-)
-OTHER_MODELS = (
-    "openai/gpt-5",
-    "anthropic/claude",
-    "mistral/large",
-    "gemini/pro",
-    "deepseek/chat",
-    "cohere/command",
-    "qwen/max",
-    "meta/llama",
-)
+MODELS = ("openai/gpt-5", "openai/gpt-4o", "anthropic/claude", "mistral/large", "gemini/pro", "deepseek/chat")
+OTHER_MODELS = (MODELS[0], *MODELS[2:], "cohere/command", "qwen/max", "meta/llama")
 RANKS = {"decided": 2, "synthesis": 2, "leaning": 1, "contested": 0, "undecided": 0}
 
 VOTES = st.sampled_from(("Ada", "Ada", "Ben", "Cleo", ""))

@@ -105,12 +105,8 @@ def test_a_count_has_every_seat_in_exactly_one_weight() -> None:
     votes = [*cast("AAB-"), *silent, CastVote(SYNTHESIS, Fraction(1, 2))]
     count = build_count(VotingRule(kind="supermajority"), votes, POSITIONS, "Ada")
     assert {weight.seat: weight.weight for weight in count.weights} == {"Ada": "2", "Ben": "1", "*": "1/2"}
-    assert (count.abstained, count.unreadable, count.inconsistent, count.missing) == (
-        "1",
-        "1/3",
-        "1/3",
-        "1/3",
-    )
+    silences = (count.abstained, count.unreadable, count.inconsistent, count.missing)
+    assert silences == ("1", "1/3", "1/3", "1/3")
     assert (count.seats, count.cast, count.needed, count.share) == ("11/2", "7/2", "2/3", "4/11")
     usual = build_count(None, votes, POSITIONS, "Ada")
     assert (usual.needed, usual.share) == ("", "4/11")
