@@ -104,7 +104,7 @@ class SqliteJournal(Journal):
     async def _write_linked(self, batch: Batch, wait: float) -> None:
         statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(batch.rows) - 1)])
         try:
-            await self._database.writer.fetch_all(statement, *chain.from_iterable(batch.rows), wait=wait)
+            await self._database.writer.write(statement, *chain.from_iterable(batch.rows), wait=wait)
         except ConstraintError as error:
             raise HeadMovedError from error
 

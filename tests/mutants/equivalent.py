@@ -17,9 +17,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "if anyio.current_time() > self._busy_told_at + BUSY_WARNING_SECONDS:",
     ): "No clock is read at the very moment at which the minute is over.",
     (
-        "storage/sqlite/connections/connection.py",
-        "return monotonic() + self._delay >= self._deadline",
-        "return monotonic() + self._delay > self._deadline",
+        "storage/sqlite/connections/waiting.py",
+        "return monotonic() + RETRY_DELAY >= self._deadline",
+        "return monotonic() + RETRY_DELAY > self._deadline",
     ): "No clock is read at the very moment of the deadline.",
 }
 """By file, old line and new line, as they are printed."""

@@ -1,4 +1,5 @@
 import asyncio
+import fcntl
 import os
 import resource
 import sqlite3
@@ -23,8 +24,10 @@ from tests.contract.journal_helpers import (
     get_listing,
     open_storage,
 )
+from tests.support.held_databases import hold_database
 from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
+from tests.support.polling import wait_before_next_poll
 
 
 async def writer(path: Path, stream: str, count: int, by: str) -> asyncio.subprocess.Process:
@@ -195,6 +198,37 @@ class TestSharing:
             assert await find_streams(two, "ours") == ["new", "first"]
             assert await find_streams(two, "theirs") == ["late"]
             assert [listed.number for listed in await two.lists.find()] == [4, 3, 2, 1]
+
+    async def test_who_finds_the_file_locked_writes_before_those_who_ask_later(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        async with open_storage(path) as early, open_storage(path) as late:
+
+            async def write_without_pause() -> None:
+                for n in range(50):
+                    await append_entries(late, "late", n, {})
+
+            attempts: list[str] = []
+            await early.database.writer._db.set_trace_callback(attempts.append)
+            with hold_database(str(path)):
+                appends: list[asyncio.Task[object]] = [
+                    asyncio.create_task(append_entries(early, "early", 0, {}))
+                ]
+                while len(attempts) < 5:
+                    await wait_before_next_poll()
+                appends.append(asyncio.create_task(write_without_pause()))
+                await wait_before_next_poll()
+            await asyncio.gather(*appends)
+
+            (first,) = await early.database.read("select stream from journal order by position limit 1")
+            assert first == ("early",)
+
+    async def test_who_waits_and_never_writes_holds_up_the_others_for_a_moment_only(
+        self, tmp_path: Path
+    ) -> None:
+        async with open_storage(tmp_path / "a.db") as storage:
+            with (tmp_path / "a.db-wal").open() as log:  # as a process that was stopped while it waited
+                fcntl.flock(log, fcntl.LOCK_EX)
+                await append_entries(storage, "s", 0, {})
 
     @pytest.mark.full
     async def test_two_processes_on_a_new_file_lose_nothing(self, tmp_path: Path) -> None:

@@ -4,11 +4,9 @@ import asyncio
 import logging
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from itertools import chain, repeat
 from pathlib import Path
-from time import monotonic
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -17,11 +15,11 @@ import anyio
 
 from storage.errors import OutageError, StorageError, StorageLostError
 from storage.sqlite.connections.database_file import NAME_ANOTHER
+from storage.sqlite.connections.waiting import Patience, Turns
 
 MIN_SQLITE_VERSION = (3, 37, 0)
 """The first version with STRICT tables."""
 
-LOCK_RETRY_DELAYS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)  # seconds; the last one repeats
 FULL_DISK_BYTES = 1 << 20
 """With less space than this an error of the disk is taken for a full one: SQLite reports some of them so."""
 
@@ -114,26 +112,6 @@ def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:
         raise StorageError("the SQLite of this Python has no full-text search (FTS5), which is needed")
 
 
-class Patience:
-    """How long a statement goes on trying while other processes have the lock."""
-
-    def __init__(self, seconds: float) -> None:
-        self._deadline = monotonic() + seconds
-        self._delays = chain(LOCK_RETRY_DELAYS, repeat(LOCK_RETRY_DELAYS[-1]))
-        self._delay = next(self._delays)
-
-    @property
-    def is_over(self) -> bool:
-        return monotonic() + self._delay >= self._deadline
-
-    def end(self) -> None:
-        self._deadline = 0.0
-
-    async def pause(self) -> None:
-        await anyio.sleep(self._delay)
-        self._delay = next(self._delays)
-
-
 class Outage:
     """Logs once that a database cannot be used, and once that it can again, for all connections to it.
 
@@ -164,8 +142,8 @@ class Outage:
 class Connection:
     """Statements and transactions wait for each other, so that none gets into another's transaction.
 
-    Each waits for the locks of other processes up to `lock_timeout` seconds after it was asked for, however many
-    wait: a lock is tried for again and again, and meanwhile the others have their turn.
+    Each waits for the locks of other connections up to `lock_timeout` seconds after it was asked for: a lock is tried
+    for again and again, and meanwhile others can read.
 
     Every method may raise StorageError.
     """
@@ -185,6 +163,7 @@ class Connection:
         self._outage = outage
         self.lock_timeout = lock_timeout
         self._lock = asyncio.Lock()
+        self._turns = Turns()
         self._is_closed = False
 
     @classmethod
@@ -225,17 +204,29 @@ class Connection:
             raise
         return self
 
+    def take_turns(self) -> None:
+        """Write in turn with all other connections to the file, which has its log by now."""
+        with translate_errors(self._path):
+            self._turns.open(self._path)
+
     async def create_function(self, name: str, function: Callable[..., Value]) -> None:
         """Give SQL on this connection a deterministic function of any number of arguments."""
         with translate_errors(self._path):
             await self._db.create_function(name, -1, function, deterministic=True)
 
-    async def fetch_all(self, sql: str, *values: Value, wait: float | None = None) -> list[Any]:
-        """Run one statement and return its rows; it is committed on return.
+    async def fetch_all(self, sql: str, *values: Value) -> list[Any]:
+        """Run a statement and return its rows."""
+        return await self._fetch(Patience(self.lock_timeout), sql, values)
 
-        `wait`: seconds for the locks of other processes, if not the lock timeout.
+    async def write(self, sql: str, *values: Value, wait: float | None = None) -> list[Any]:
+        """Run a statement that writes, in its turn, and return its rows; it is committed on return.
+
+        `wait`: seconds for the locks of others, if not the lock timeout.
         """
-        patience = Patience(self.lock_timeout if wait is None else wait)
+        async with self._turns.take(self.lock_timeout if wait is None else wait) as patience:
+            return await self._fetch(patience, sql, values)
+
+    async def _fetch(self, patience: Patience, sql: str, values: Sequence[Value]) -> list[Any]:
         while True:
             with self._report_errors(patience):
                 async with self._use() as db:
@@ -245,23 +236,23 @@ class Connection:
     @asynccontextmanager
     async def transaction(self, *, wait: float | None = None) -> AsyncIterator[aiosqlite.Connection]:
         """A connection for the statements of a transaction: commit on success, else roll back."""
-        patience = Patience(self.lock_timeout if wait is None else wait)
-        while True:
-            with self._report_errors(patience):
-                async with self._use() as db:
-                    try:
-                        # Inside the try: on cancellation the driver's thread still begins the transaction.
-                        await db.execute_fetchall("begin immediate")
-                        patience.end()
-                        yield db
-                        await db.execute_fetchall("commit")  # unlike `db.commit`, fails if there is none
-                    except BaseException:
-                        with anyio.CancelScope(shield=True):
-                            await db.rollback()  # no effect outside a transaction
-                        raise
-                    else:
-                        return
-            await patience.pause()
+        async with self._turns.take(self.lock_timeout if wait is None else wait) as patience:
+            while True:
+                with self._report_errors(patience):
+                    async with self._use() as db:
+                        try:
+                            # Inside the try: on cancellation the driver's thread still begins the transaction.
+                            await db.execute_fetchall("begin immediate")
+                            patience.end()
+                            yield db
+                            await db.execute_fetchall("commit")  # unlike `db.commit`, fails if there is none
+                        except BaseException:
+                            with anyio.CancelScope(shield=True):
+                                await db.rollback()  # no effect outside a transaction
+                            raise
+                        else:
+                            return
+                await patience.pause()
 
     @contextmanager
     def _report_errors(self, patience: Patience) -> Iterator[None]:
@@ -302,3 +293,4 @@ class Connection:
                 self._is_closed = True
                 with translate_errors(self._path):
                     await self._db.close()
+                self._turns.close()

@@ -153,6 +153,8 @@ class SqliteDatabase(Database):
             if is_file and not self.is_read_only:
                 reader = await connect(file.check, "normal")
                 file.remember_log()
+                for connection in (writer, reader):
+                    connection.take_turns()
             opened.pop_all()
         self.writer, self.reader, self._file = writer, reader, file
 
@@ -173,7 +175,7 @@ class SqliteDatabase(Database):
         return await self.reader.fetch_all(translate(sql), *encode_values(values))
 
     async def write(self, sql: str, *values: Any, is_durable: bool = True) -> list[Any]:
-        return await self._choose(is_durable=is_durable).fetch_all(translate(sql), *encode_values(values))
+        return await self._choose(is_durable=is_durable).write(translate(sql), *encode_values(values))
 
     async def transact(
         self,
