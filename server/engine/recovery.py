@@ -21,7 +21,7 @@ from server.models.concurrency import ConcurrencyLimit
 from storage.streams import StreamFilter, format_time
 
 MAX_LISTED = 100_000
-POLL_INTERVAL = 5.0  # seconds between searches for unfinished debates
+POLL_INTERVAL = 4.0  # seconds between searches for unfinished debates
 RETRY_INTERVAL = 60.0  # seconds before a debate that failed is tried again, doubled by each failure
 MAX_BACKOFF = 3600.0  # seconds between attempts on a debate that keeps failing: each may cost model calls
 
@@ -43,6 +43,7 @@ class Recovery:
         self.in_progress: set[str] = set()  # or waiting for the next attempt
         self.failure_counts = Counter[str]()  # since the last success
         self.foreign: set[str] = set()  # that was said
+        self.running: set[str] | None = None  # what the last search found running, by any process or none
 
     async def run(self, poll_interval: float = POLL_INTERVAL, retry_interval: float = RETRY_INTERVAL) -> None:
         """Search now, and again every `poll_interval` seconds. Never returns."""
@@ -55,7 +56,10 @@ class Recovery:
                 await anyio.sleep(poll_interval)
 
     async def find_unfinished(self) -> list[str]:
-        """Ids of the debates to continue, oldest first; none where the database cannot be read."""
+        """Ids of the debates to continue, oldest first; none where the database cannot be read.
+
+        One that did not run at the search before is left to the process that has just begun it, and has no lease yet.
+        """
         now = self.manager.clock()
         oldest = now - self.max_age
         find = partial(self.manager.store.find, "", limit=MAX_LISTED)
@@ -72,7 +76,9 @@ class Recovery:
         except DebateError as error:  # the next search may succeed
             logger.warning("Unfinished debates cannot be searched for: %s", error)
             return []
-        rows = [row for row in running_rows if row.stream not in holders]
+        earlier, self.running = self.running, {row.stream for row in running_rows}
+        left = (self.running if earlier is None else earlier) - holders.keys()
+        rows = [row for row in running_rows if row.stream in left]
         start, end = format_time(oldest), format_time(now)
         rows += [row for row in paused_rows if start <= str(row.details.get("paused_until") or "") <= end]
         rows.sort(key=attrgetter("number"))

@@ -157,6 +157,14 @@ async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_awa
         tasks.cancel_scope.cancel()
 
 
+async def test_what_was_begun_since_the_last_search_is_left_to_whoever_began_it(database: str) -> None:
+    async with open_engine(database, ScriptedModel()) as manager:
+        recovery = Recovery(manager, max_age_hours=24, concurrency=1)
+        assert await recovery.find_unfinished() == []
+        new = await left_behind(database, build_request(question="Ship it?", run=True))
+        assert [await recovery.find_unfinished() for _ in range(2)] == [[], new]
+
+
 async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whole(database: str) -> None:
     (debate_id,) = await left_behind(database, build_request(question="Break?", run=True))
     alter_entries(database, "Break", "Brake")
@@ -189,7 +197,7 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
             tasks.cancel_scope.cancel()
         await recovery.recover(debate_id, 0)
         assert recovery.failure_counts == {debate_id: 2}
-    assert POLL_INTERVAL + LEASE_SECONDS <= 10  # the promise for a server that died
+    assert POLL_INTERVAL + max(LEASE_SECONDS, POLL_INTERVAL) < 10  # the promise for a server that died
     assert [backoff_delay(60, failures) for failures in (1, 2, 3, 99)] == [120, 240, 480, 3600]
 
 
