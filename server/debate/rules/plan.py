@@ -97,6 +97,7 @@ def plan_rounds(debate: Debate, *, fewest: bool) -> Iterator[Wave]:
     if blind and (phases[0].order != "together" or has_to_wait(debate)):
         yield Wave(blind, is_held=setup.forked_at_round > 0)
         blind = ()
+    last_talk = max(index for index, phase in enumerate(phases) if phase.is_talk)
     number = turns = talk_rounds = 0
     is_full = has_last_ballots = False
     joining = debate.names if joins_final_wave(setup) else ()
@@ -104,29 +105,30 @@ def plan_rounds(debate: Debate, *, fewest: bool) -> Iterator[Wave]:
         if (phase.is_talk and is_full) or (phase.is_private and has_last_ballots):
             continue
         number += 1
-        waves: list[Wave] = []
-        has_talk_ahead = not is_full and any(later.is_talk for later in phases[index + 1 :])
+        groups: list[tuple[tuple[str, ...], int]] = []  # each with the number of turns that it reads
         if phase.is_talk:
             for seats in list_turn_groups(debate, phase, turns):
-                waves.append(Wave(seats, turns))
+                groups.append((seats, turns))
                 turns += sum(seat in debate.names for seat in seats)
             is_full = 0 < debate.max_turns <= turns
             talk_rounds += 1
-            is_last = is_full or not has_talk_ahead
+            is_last = is_full or index == last_talk
             has_last_ballots = asks_after(setup, phase, talk_rounds, is_last=is_last)
             readers = list_round_readers(debate, has_ballots=has_last_ballots)
-            waves += [Wave(seats, turns) for seats in readers if seats]
+            groups += [(seats, turns) for seats in readers]
         else:
-            voters = () if has_talk_ahead or has_last_ballots or not talk_rounds else joining
+            is_over = is_full or index > last_talk
+            voters = joining if is_over and not has_last_ballots else ()
             joining = () if voters else joining
             at_once = list_phase_answers(setup, phase, fewest=True)
             again = [] if fewest else list_phase_answers(setup, phase)[len(at_once) :]
             # Second readings, and what compares advice.
-            seats_of_waves = ((*at_once, *voters), tuple(again[:-1]), tuple(again[-1:]))
-            waves += [Wave(seats, turns) for seats in seats_of_waves if seats]
-        for wave in waves:
-            yield replace(wave, seats=(*wave.seats, *blind), is_held=number <= setup.forked_at_round)
-            blind = ()
+            asked = ((*at_once, *voters), tuple(again[:-1]), tuple(again[-1:]))
+            groups += [(seats, turns) for seats in asked]
+        for seats, quoted in groups:
+            if seats:
+                yield Wave((*seats, *blind), quoted, is_held=number <= setup.forked_at_round)
+                blind = ()
 
 
 def list_phases_held(debate: Debate) -> list[Phase]:

@@ -378,7 +378,7 @@ def played(number: int, **limits: Any) -> tuple[str, str, int]:
     return at.status, status_reason(at.debate), len(at.calls_made)
 
 
-def test_what_was_said_before_is_judged() -> None:
+def test_what_was_said_before_a_failure_is_judged() -> None:
     status, reason, asked = played(3, max_calls=4)
 
     assert (status, asked) == ("concluded", 4)
@@ -393,7 +393,7 @@ def test_while_there_is_room_the_debate_waits_for_the_cause_to_be_gone() -> None
 
 
 @pytest.mark.parametrize("most", [2, 3])
-def test_where_nothing_was_said_there_is_nothing_to_judge(most: int) -> None:
+def test_where_the_first_speaker_fails_there_is_nothing_to_judge(most: int) -> None:
     status, reason, _ = played(1, max_calls=most)
 
     assert status == "paused"
@@ -442,15 +442,9 @@ def uncounted(call: Call) -> Reply:
 @pytest.mark.parametrize(
     "limits", [{"max_input_tokens": 9000}, {"max_output_tokens": 2500}, {"max_cost_usd": 0.1}]
 )
-def test_a_budget_ends_a_debate_of_them_too(limits: dict[str, Any]) -> None:
-    wanted = build_request(format="verdict", max_rounds=20, options={"limits": limits})
-    opened = open_debate(
-        wanted,
-        models=["mine"],
-        seed=1,
-        find_price=lambda name: Price(model=name, input="0.00001", output="0.00001"),
-    )
-
+def test_a_budget_ends_a_debate_whose_tokens_nobody_counted(limits: dict[str, Any]) -> None:
+    wanted = build_request(format="verdict", max_rounds=20, options=limited(**limits))
+    opened = open_debate(wanted, models=["mine"], seed=1, find_price=priced("0.00001"))
     at = simulate(opened, uncounted).play()
 
     assert at.status == "concluded"
@@ -458,7 +452,7 @@ def test_a_budget_ends_a_debate_of_them_too(limits: dict[str, Any]) -> None:
     assert 3 <= len(at.calls_made) < 15
 
 
-def test_without_a_price_they_are_counted_in_tokens_alone() -> None:
+def test_uncounted_answers_without_a_price_are_counted_in_tokens_alone() -> None:
     at = simulate(build_setup(max_rounds=1), uncounted).play()
 
     taken = compute_spending(at.debate)
@@ -469,13 +463,8 @@ def test_without_a_price_they_are_counted_in_tokens_alone() -> None:
 
 
 def test_a_price_that_the_provider_tells_is_taken_as_it_is() -> None:
-    opened = open_debate(
-        build_request(max_rounds=1),
-        models=["mine"],
-        seed=1,
-        find_price=lambda name: Price(model=name, input="0.00001", output="0.00001"),
-    )
-
+    request = build_request(max_rounds=1)
+    opened = open_debate(request, models=["mine"], seed=1, find_price=priced("0.00001"))
     at = simulate(opened, lambda c: replace(uncounted(c), usage=Usage(model=c.model, cost_usd="0.01"))).play()
 
     assert compute_spending(at.debate).cost_usd == len(at.calls_made) * Decimal("0.01")
