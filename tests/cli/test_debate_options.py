@@ -152,6 +152,16 @@ def test_a_debate_paused_by_its_budget_can_continue(cli: Cli, options: list[str]
     assert (paused.exit_code, result.exit_code, expected in result.stdout) == (1, 0, True)
 
 
+@pytest.mark.requirement("D4")
+def test_a_debate_that_goes_on_counts_the_answers_that_it_has(cli: Cli) -> None:
+    paused = cli("debate", "Ship it?", "--format", "second_opinion", "--pause-when", "round:2")
+    paused_id = paused.stderr.split("--continue ")[1].split()[0]
+
+    going_on = cli("debate", "--continue", paused_id).stdout
+
+    assert f"2 answers so far: counterpoint show {paused_id}" in going_on
+
+
 @pytest.mark.requirement("N10", "D4")
 def test_a_limit_is_a_number_and_never_a_boolean() -> None:
     for limits in ({"max_calls": True}, {"max_cost_usd": True}, {"turn_timeout": False}):

@@ -148,7 +148,7 @@ def test_a_fork_shows_the_past_and_goes_on_live(cli: Cli, past: str) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     shown = " ".join(result.stdout.split())
-    steps = ["2 turns so far", "Round 2: rebuttal", "How sure: ", f"Forked from {past} after round 1"]
+    steps = ["2 answers so far", "Round 2: rebuttal", "How sure: ", f"Forked from {past} after round 1"]
     assert [shown.index(step) for step in steps] == sorted(map(shown.index, steps))
 
 

@@ -85,8 +85,9 @@ class LiveDisplay:
         self.kept_entries = [entry for entry in snapshot.entries if self.is_kept(snapshot, entry)]
         if self.show_turns:
             print_setup(self.out, snapshot, snapshot.debate.setup)
-            turns = format_count(len(snapshot.debate.turns), "turn")
-            self.out.print_line(f"{turns} so far: counterpoint show {snapshot.id}")
+            if count := len(snapshot.debate.turns) + len(snapshot.debate.advice):
+                answers = format_count(count, "answer")
+                self.out.print_line(f"{answers} so far: counterpoint show {snapshot.id}")
 
     def is_kept(self, snapshot: DebateSnapshot, entry: Recorded) -> bool:
         """Whether an entry is printed later: readers may not see it yet, or it stands on the board."""
