@@ -145,7 +145,6 @@ def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json
         confidence = build_confidence(debate, conclusion.votes, count)
         statement["confidence"] = {
             "value": "" if confidence.value is None else f"{confidence.value:.2f}",
-            "method": confidence.basis,
             "n": statement["count"]["voted"],
         }
     if isinstance(debate.mirror, MirrorHeld) and (comparison := compare_mirror(debate)):

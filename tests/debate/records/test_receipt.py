@@ -31,6 +31,7 @@ def test_the_answers_that_decide_are_named_by_their_entries(
     answers = [(answer["seat"], events[answer["seq"] - 1].round) for answer in told["answers"]]
     assert answers == deciding
     assert {answer["model"] for answer in told["answers"]} == {"scripted"}
+    assert {*told.get("confidence", {})} <= {"value", "n"}  # a sentence could not be worded anew
     assert told["signer"] == {"algorithm": "ed25519", "public_key": "key"}
     assert told.get("count", {"asked": 0})["asked"] == len(
         {seat for seat, _ in deciding} - {"moderator", "synthesizer"}
