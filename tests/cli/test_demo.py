@@ -111,6 +111,27 @@ def test_the_demo_debates_here_first_and_ends_with_the_recorded_answer_and_what_
     assert "counterpoint keys set" in recorded[recorded.index("Cost: ") :]
 
 
+def test_the_demo_shows_the_recorded_answer_where_the_model_cannot_be_fetched(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in {
+        "XDG_CACHE_HOME": str(tmp_path),
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_CACHE_DIR": "1",
+        "UV_OFFLINE": "1",
+        "UV_CACHE_DIR": str(tmp_path),
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    shown = cli("demo", "--no-open")
+
+    assert shown.exit_code == 0
+    local, recorded = shown.stdout.split("== Recorded: ")
+    assert "The recorded answer needs none of it." in local
+    assert "counterpoint keys set" in recorded
+    assert cli("demo", "--local").exit_code == 1
+
+
 def test_the_readme_shows_what_the_replay_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     [shown] = re.findall(r"```\n(\w+: \"No\. Start as one .*?)```", readme, re.DOTALL)

@@ -79,12 +79,12 @@ def demo(settings: Settings, *, only_local: bool, no_open: bool) -> None:
 
     Example: counterpoint demo
     """
-    if find_spec("xllamacpp"):
+    try:
         run_local_debate(settings)
-    elif only_local:
-        raise click.ClickException(MISSING_RUNTIME)
-    else:
-        click.echo(f"{MISSING_RUNTIME}\nThe recorded answer needs none of it.")
+    except weights.WeightsError as error:
+        if only_local:
+            raise
+        click.echo(f"{error}\nThe recorded answer needs none of it.")
     if not only_local:
         click.echo()
         page = Path(settings.database).with_name("demo.html")
@@ -96,6 +96,8 @@ def demo(settings: Settings, *, only_local: bool, no_open: bool) -> None:
 
 def run_local_debate(settings: Settings) -> None:
     """Hold a debate on the embedded model, and say what it took. Its words are not shown: they mean nothing."""
+    if not find_spec("xllamacpp"):
+        raise weights.WeightsError(MISSING_RUNTIME)
     if not local.is_available():
         weights.install(None, partial(click.echo, err=True))
     from server.cli.live.display import LiveDisplay  # noqa: PLC0415  (imports rich)

