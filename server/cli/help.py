@@ -83,6 +83,8 @@ class QuestionGroup(click.Group):
             args = ["debate", *args]
         elif name not in self.commands and not name.startswith("-"):
             near = get_close_matches(name, self.commands, 1)
+            if not name.strip():
+                ctx.fail("The question is empty.")
             hint = (
                 f" Did you mean {near[0]}?" if near else f' To ask it as a question: counterpoint "{name} …?"'
             )

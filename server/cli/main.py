@@ -75,7 +75,7 @@ class ErrorReportingGroup(QuestionGroup):
 @click.version_option(package_version(), message="%(prog)s %(version)s", help="Print the version.")
 @click.pass_context
 def counterpoint(ctx: click.Context, db: str | None) -> None:
-    """Second opinions: models answer apart, check each other, and debate where they differ.
+    """Second opinions: models answer independently, check each other, and debate where they differ.
 
     Example: counterpoint "Should we rewrite the billing service in Rust?"
 

@@ -40,6 +40,11 @@ def test_the_word_help_is_the_option(cli: Cli) -> None:
     assert cli("help", "nonsense").stdout == cli("--help").stdout
 
 
+@pytest.mark.parametrize("typed", ["", "  "])
+def test_an_empty_question_is_no_command(cli: Cli, typed: str) -> None:
+    assert cli(typed).stderr == "Error: The question is empty. See: counterpoint --help\n"
+
+
 @pytest.mark.parametrize(
     ("typed", "hint"),
     [("lst", "Did you mean list?"), ("tabs", 'To ask it as a question: counterpoint "tabs …?"')],

@@ -78,6 +78,15 @@ def test_the_rest_of_the_file_stays_in_order_and_a_backup_is_written(install: In
     assert files(config.parent) == ["mcp.json", copies[0].name]
 
 
+def test_an_unknown_client_is_refused_with_those_that_are_known(install: Install) -> None:
+    refused = install("emacs")
+
+    assert refused.stderr.startswith(
+        "Error: Invalid value for 'CLIENT': 'emacs' is not one of 'claude-desktop', "
+    )
+    assert "CLIENT is one of claude-desktop, " in install("--help").stdout
+
+
 def test_installing_twice_changes_nothing(install: Install, config: Path) -> None:
     install("cursor")
     before = config.read_bytes()

@@ -27,7 +27,9 @@ ENV_HELP = "Pass on this variable, such as a key: its value, with --project a re
 
 CLAUDE_CODE = "claude-code"  # changes its own file while it runs, and has a command for that
 
-client_argument = click.argument("client", type=click.Choice([*CLIENTS]))
+CLIENT_LIST = f"CLIENT is one of {', '.join(CLIENTS)}."
+
+client_argument = click.argument("client", metavar="CLIENT", type=click.Choice([*CLIENTS]))
 project_option = click.option(
     "--project", is_flag=True, help="Use the file of the project in this folder, not the user's."
 )
@@ -36,7 +38,7 @@ print_option = click.option(
 )
 
 
-@click.command()
+@click.command(epilog=CLIENT_LIST)
 @client_argument
 @project_option
 @click.option("--env", "env_names", multiple=True, metavar="NAME", help=ENV_HELP)
@@ -69,7 +71,7 @@ def install(client: str, project: bool, env_names: Sequence[str], only_print: bo
         check(launch, env)
 
 
-@click.command()
+@click.command(epilog=CLIENT_LIST)
 @client_argument
 @project_option
 @print_option
