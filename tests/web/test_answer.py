@@ -35,6 +35,8 @@ def test_only_the_answer_and_what_was_answered_apart_are_seen_at_first(
         assert opened.page.locator(".chip.outcome").inner_text().casefold() == "leaning"
         heads = opened.page.locator(".told dt").all_inner_texts()
         assert heads == ["How sure", "Cost"]
+        headings = opened.page.locator(".written strong").all_inner_texts()
+        assert headings == ["Why", "What to do", "What would change it"]
         assert "Put the queue into a database table" in opened.page.locator(".written").inner_text()
         assert (
             opened.page.locator(".told dd")

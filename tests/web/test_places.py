@@ -72,7 +72,7 @@ def test_newer_entries_are_added_and_checked(browser: Browser, tmp_path: Path, r
     with open_page(browser, tmp_path, first) as opened:
         assert opened.wait_for_chain() == "intact"
         assert opened.page.locator(".turn").count() == 2
-        assert "So far: 2 of 6 answers" in opened.page.inner_text("h2.outcome")
+        assert "So far: 2 of 6 calls" in opened.page.inner_text("h2.outcome")
         opened.page.evaluate("(data) => counterpoint.show(data)", news)
         opened.page.wait_for_selector(".chip.concluded")
         assert opened.page.locator(".turn").count() == 4

@@ -120,7 +120,7 @@ function Settle({ app, debate }) {
     app.act("settle", { to, text: form.elements.why.value });
   };
   const known = debate.last("outcome_recorded")?.body;
-  return html`<aside class="actions" aria-label="What turned out">
+  return html`<aside class="actions at-end" aria-label="What turned out">
     <form class="buttons" onSubmit=${(event) => event.preventDefault()}>
       <span>${known ? `It turned out ${known.wrong ? "wrong" : `right for ${plain(known.truth || "nobody")}`}.` : "How did it turn out?"}</span>
       <button type="button" disabled=${app.isBusy} onClick=${settle("right")}>This turned out right</button>
@@ -177,8 +177,8 @@ function setTheme(name) {
 /** For places that have no choice of their own: a host of MCP Apps has one. */
 const Theme = () => {
   const chosen = document.documentElement.dataset.theme ?? "";
-  return html`<label class="theme">Colours <select onChange=${(event) => setTheme(event.target.value)}>
-    ${[["", "as the system"], ["light", "light"], ["dark", "dark"]].map(([name, words]) => html`<option value=${name} selected=${name === chosen}>${words}</option>`)}
+  return html`<label class="theme">Theme <select onChange=${(event) => setTheme(event.target.value)}>
+    ${[["", "system"], ["light", "light"], ["dark", "dark"]].map(([name, words]) => html`<option value=${name} selected=${name === chosen}>${words}</option>`)}
   </select></label>`;
 };
 

@@ -5,7 +5,7 @@ function SoFar({ debate }) {
   const { done, expected, asked, work } = debate.drawing.progress;
   const turns = debate.of("spoke");
   const latest = debate.names.map((name) => turns.filter((entry) => entry.body.seat === name).at(-1)).filter(Boolean);
-  return html`<h2 id="finding" class="outcome">${done ? `So far: ${done} of ${expected} answers` : "Nobody has answered yet"}</h2>
+  return html`<h2 id="finding" class="outcome">${done ? `So far: ${done} of ${expected} calls` : "Nobody has answered yet"}</h2>
     ${debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}
     ${work && html`<p class="who"><${Words} text=${work} /></p>`}
     ${debate.status === "running" && asked.length > 0 && html`<${Writing} debate=${debate} asked=${asked} />`}
@@ -20,10 +20,10 @@ function SoFar({ debate }) {
 /** Who is being asked now; where this process asks them, with what they are writing. */
 function Writing({ debate, asked }) {
   const written = app.words[debate.id] ?? {};
-  return html`<h3>Being asked now</h3><ul class="writing">
+  return html`<h3>Waiting for</h3><ul class="writing">
     ${asked.map((seat) => html`<li key=${seat} data-side=${Math.max(debate.side(seat), 0) % 26}>
       <${Badge} debate=${debate} name=${seat} />
-      <div><b>${plain(seat)}</b> <small>${written[seat] ? "writes" : seat in written ? "writes; shown when it is done" : "is asked"}</small>
+      <div><b>${plain(seat)}</b> <small>${written[seat] ? "writes" : seat in written ? "writes; shown when it is done" : "was asked"}</small>
         ${written[seat] && html`<${Prose} tag="p" text=${written[seat]} />`}</div>
     </li>`)}
   </ul>`;

@@ -29,10 +29,14 @@ function emphasize(text) {
   return [...parts, text.slice(at)];
 }
 
+/** A heading of a plain text is a short line without an end of a sentence, first or after an empty line, with words below. */
+const isPlainHeading = (lines, index) =>
+  !lines[index - 1]?.trim() && Boolean(lines[index + 1]?.trim()) && /^\p{L}.{0,48}[\p{L}\p{N}:?)]$/u.test(lines[index]);
+
 /** A text that was asked for as plain text, and may be simple Markdown: headings, lists and emphasis. */
 const Prose = ({ text, tag = "span", class: name = "" }) =>
-  preact.h(tag, { dir: "auto", class: `words ${name}` }, plain(text).split("\n").map((line, index) => {
-    const heading = /^#{1,6}\s+(.*?)[\s#]*$/.exec(line);
+  preact.h(tag, { dir: "auto", class: `words ${name}` }, plain(text).split("\n").map((line, index, lines) => {
+    const heading = /^#{1,6}\s+(.*?)[\s#]*$/.exec(line) ?? (isPlainHeading(lines, index) && ["", line]);
     const shown = heading ? html`<strong>${emphasize(heading[1])}</strong>` : emphasize(line.replace(/^(\s*)[*+-]\s+/, "$1• "));
     return [index ? "\n" : "", shown];
   }));

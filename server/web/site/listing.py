@@ -47,7 +47,7 @@ def build_form(search: Mapping[str, str], known: Mapping[str, Sequence[str]]) ->
     )
     back = ' <a href="./">Show all</a>' if any(map(search.get, (*NARROWING, "cursor"))) else ""
     return (
-        '<form class="search" role="search" method="get"><label class="query">Words of questions, positions and '
+        '<form class="search" role="search" method="get"><label class="query">Search questions, positions and '
         f'turns<input type="search" name="query" value="{words}"></label>{fields}'
         f'<p class="buttons"><button type="submit">Search</button>{back}</p></form>'
     )

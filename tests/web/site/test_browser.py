@@ -141,6 +141,10 @@ async def test_a_question_is_asked_in_the_page_after_its_estimate_and_leads_to_a
         await see(page, "Estimate:")
         assert await guest.manager.store.find() == []
         await start.click()
+        outcome = page.get_by_label("What turned out")
+        assert (
+            await outcome.evaluate("(e) => getComputedStyle(e).position") == "static"
+        )  # it covers no answer
         await press(page, "This turned out wrong")
         await see(page, "It turned out wrong.")
         [row] = await guest.manager.store.find()
@@ -171,7 +175,7 @@ async def test_words_of_many_debaters_are_folded_and_colours_are_chosen(database
         page = await window.open(debate_id)
         await expect(page.locator(".turn .fold")).not_to_have_count(0)
         assert await page.locator(".turn .fold[open]").count() == 0
-        await page.get_by_label("Colours").select_option("dark")
+        await page.get_by_label("Theme").select_option("dark")
         await page.reload()
         await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
         assert window.complaints == []
