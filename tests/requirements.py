@@ -271,7 +271,7 @@ BUILT: dict[str, str] = {
     "N6": "equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate",
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "N32": (
-        "the default second opinion: models answer apart, check each other's answers, argue only where they "
+        "the default second opinion: models answer independently, check each other's answers, argue only where they "
         "differ; one answer in ten lines; no finding of a seat is dropped"
     ),
     "N34": (

@@ -35,7 +35,7 @@ REPORT = (
 )
 
 SECOND_OPINION = """\
-I want a second opinion on this question, from models that answer it apart and check each other's answers:
+I want a second opinion on this question, from models that answer it independently and check each other's answers:
 
 {question}
 
@@ -91,7 +91,7 @@ PROMPTS = [
     build_prompt(
         "second_opinion",
         "Second opinion",
-        "Have the answer that is on its way checked by models that answer apart and check each other.",
+        "Have your next answer checked by models that answer independently and check each other.",
         "question",
         "The question, whole",
     ),

@@ -30,7 +30,7 @@ from server.tools.listing import (
 )
 
 INSTRUCTIONS = """\
-Counterpoint gives you a second opinion: models answer a question apart, check each other's answers, and one \
+Counterpoint gives you a second opinion: models answer a question independently, check each other's answers, and one \
 answer comes out that says how sure it is. Use it where much depends on an answer, a plan or a \
 decision: to decide between options, weigh pros and cons, critique or red team a plan, sanity check or fact check \
 what you were about to say, or see what you are missing. Not to look things up or run code. In one call: \

@@ -111,7 +111,7 @@ async def build_run(
 
 
 class StartDebate(ToolArguments, requests.DebateRequest):
-    """Get a second opinion: other models answer apart and check each other's answers and yours; one answer comes out.
+    """Get a second opinion: other models answer independently, check each other and you, and one answer comes out.
 
     It says how sure it is. Use it to decide between options, compare alternatives, weigh pros and cons or trade-offs,
     review or critique a plan, red team it, play devil's advocate, argue both sides, sanity check or fact check an

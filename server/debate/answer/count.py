@@ -232,7 +232,7 @@ def describe_course(panel: Panel, count: Count) -> str:
         f"agree{s} after checking; {missing} of {len(panel.advisors)} answers are missing": missing > 0,
         f"agree{s}, as far as they could be read: {held} of {asked}": held < asked,
         "gave this answer, and checked it": asked == 1,
-        "gave this answer apart; one checked it": len(panel.readers) == 1,
+        "gave this answer independently; one checked it": len(panel.readers) == 1,
     }
-    otherwise = "gave this answer apart, and again after checking each other's"
+    otherwise = "gave this answer independently, and again after checking each other's"
     return next((course for course, holds in courses.items() if holds), otherwise)

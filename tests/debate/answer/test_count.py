@@ -250,7 +250,7 @@ SMALL = replace(
         (
             play_panel("AA", all_of("A", SURE)),
             (
-                "2 model families (alpha, beta) gave this answer apart, and again after checking each other's. "
+                "2 model families (alpha, beta) gave this answer independently, and again after checking each other's. "
                 "Each says how likely its advice is right: 90 %, 90 %."
             ),
         ),
@@ -271,7 +271,7 @@ SMALL = replace(
         (
             play_panel("AA", all_of("A", SURE), [], {"review.2"}),
             (
-                "2 model families (alpha, beta) gave this answer apart; one checked it. "
+                "2 model families (alpha, beta) gave this answer independently; one checked it. "
                 "It says how likely its advice is right: 90 %."
             ),
         ),
@@ -300,7 +300,7 @@ SMALL = replace(
         (
             play_panel("AA", all_of("A", SURE), level="quick"),
             (
-                "2 model families (alpha, beta) gave this answer apart; one checked it. "
+                "2 model families (alpha, beta) gave this answer independently; one checked it. "
                 "It says how likely its advice is right: 90 %."
             ),
         ),

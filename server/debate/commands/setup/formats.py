@@ -88,9 +88,9 @@ FORMATS: dict[str, Format] = {
     for row in (
         Format(
             name="second_opinion",
-            hint="models answer apart and check each other and you; the default",
-            summary="Models answer apart, check each other's answers as strangers', argue only where they differ, and "
-            "one answer comes out.",
+            hint="models answer independently and check each other and you; the default",
+            summary="Models answer independently, check each other's answers as strangers', argue only where they "
+            "differ, and one answer comes out.",
             phases=list_phases("answer review exchange report check", repeats="exchange"),
             default_rounds=1,
             warn_above_rounds=2,
