@@ -158,7 +158,7 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     def row(head: str, text: str, *, is_ours: bool = False, is_lead: bool = False) -> Line:
         return Line(name_head(head, language), text, is_ours, is_lead)
 
-    rows = [row("Your answer", answer.mine, is_ours=True)]
+    rows = [row("Your answer", name_head(answer.mine, language), is_ours=True)]
     rows += [row("Wrong in it", text) for text in answer.wrong_in_mine]
     if answer.recommendation:
         rows.append(row(answer.head, ": ".join(list_lead(answer)), is_lead=True))

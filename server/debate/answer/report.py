@@ -484,8 +484,7 @@ def describe_mine(panel: Panel, count: Count) -> str:
     """Whether the caller's own answer stands, in a sentence; "" where there is none."""
     if panel.mine is None or not panel.readers:
         return ""
-    errors = list_mine_errors(panel)
-    corrections = f", with {format_count(len(errors), 'correction')}" if errors else ""
+    corrections = ", with corrections" if list_mine_errors(panel) else ""
     if count.is_of_mine:
         return f"It stands{corrections}."
     if not count.ahead and count.sides.blind.get(MINE) in count.sides.held.values():

@@ -42,6 +42,11 @@ def test_heads_are_in_the_language_of_the_answer(language: str) -> None:
     assert [line.head for line in list_lines(answer)] == expected
 
 
+def test_whether_the_own_answer_stands_is_told_in_the_language_of_the_answer() -> None:
+    told = list_lines(AnswerLines(recommendation=TEXTS["de"], mine="It does not stand."))[0]
+    assert (told.head, told.text) == ("Ihre Antwort", "Sie hält nicht stand.")
+
+
 @pytest.mark.parametrize("text", OTHERS)
 def test_heads_are_english_where_the_language_has_no_table(text: str) -> None:
     assert find_language(text) == "en"

@@ -466,7 +466,7 @@ def test_the_callers_answer_stands_falls_or_is_corrected() -> None:
         return describe_mine(panel, count_panel(panel))
 
     assert judge((ONE, TWO, MINE)) == "It stands."
-    assert judge((MINE,), (build_error(MINE),)) == "It stands, with 1 correction."
+    assert judge((MINE,), (build_error(MINE),)) == "It stands, with corrections."
     assert judge((ONE, TWO)) == "It does not stand."
     apart = replace(DIVIDED, mine=mine)
     assert describe_mine(apart, count_panel(apart)) == "It does not stand: no reviewer advises it."
