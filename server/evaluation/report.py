@@ -72,7 +72,7 @@ def describe_setting(results: Results) -> str:
     rest = f" {format_count(results['left'], 'question')} left." if results["left"] else ""
     return (
         f"Models {models}; judges {judges}; {', '.join(results['formats'])}; seed {results['seed']}."
-        f"{rest}{describe_reused(results)} In brackets: 95 % intervals for questions like these, by a paired bootstrap."
+        f"{rest}{describe_reused(results)} In brackets: 95% intervals for questions like these, by a paired bootstrap."
     )
 
 
@@ -87,7 +87,7 @@ def describe_reused(results: Results) -> str:
 
 
 def format_percentage(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
+    return "-" if share is None else f"{100 * share:.1f}%"
 
 
 def format_number(value: float | None) -> str:

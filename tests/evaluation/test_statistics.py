@@ -148,7 +148,7 @@ def test_the_contract_of_the_data_is_kept() -> None:
 
 def test_the_first_line_has_both_shares_and_how_large_a_difference_so_many_questions_can_show() -> None:
     clear = render_markdown(build_found()).splitlines()[0]
-    assert "debating was right in 100.0 %, the vote in 33.3 %, +66.7 points" in clear
+    assert "debating was right in 100.0%, the vote in 33.3%, +66.7 points" in clear
     assert "can show" not in clear
     unclear = render_markdown(build_found("")).splitlines()[0]
     assert "So many questions can show a difference of about" in unclear

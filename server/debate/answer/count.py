@@ -200,7 +200,7 @@ def describe_probabilities(panel: Panel, count: Count) -> str:
     """How likely the reviewers hold their advice to be right; of those against the side ahead apart."""
     alike = [seat for seat in panel.readers if not count.ahead or seat in count.supporters]
     shares, others = (
-        ", ".join(f"{find_probability(panel, seat)} %" for seat in seats)
+        ", ".join(f"{find_probability(panel, seat)}%" for seat in seats)
         for seats in (alike, [seat for seat in panel.readers if seat not in alike])
     )
     who = "It says" if len(panel.readers) == 1 else "Each says"

@@ -464,7 +464,7 @@ def find_value(panel: Panel, count: Count) -> str:
     shares = [share for value in values if (share := read_share(value)) is not None]
     if count.supporters and values and len(shares) == len(values):
         mean, low, high = sum(shares) / len(shares), min(shares), max(shares)
-        return f"{mean:.0f} %" + (f" ({low:.0f} to {high:.0f})" if high > low else "")
+        return f"{mean:.0f}%" + (f" ({low:.0f} to {high:.0f})" if high > low else "")
     different = [*{value.casefold(): value for value in reversed(values)}.values()][::-1]
     if count.ahead and len(different) > 1:
         draft = "" if count.ahead.startswith(OWN) else choose_draft(panel, count)[1].value

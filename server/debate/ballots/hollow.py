@@ -319,7 +319,7 @@ def choose_points(debate: Debate) -> list[Citation]:
 
 def describe_gap(gap: Gap) -> str:
     """What is said against what is held, in a sentence."""
-    belief = f"{float(100 * (1 - Fraction(gap.disbelief))):.0f} %"
+    belief = f"{float(100 * (1 - Fraction(gap.disbelief))):.0f}%"
     return (
         f"What is said is not what is held: {gap.apart} of {gap.debaters} debaters choose otherwise in private than "
         f"they say, and what they say has {belief} of their belief on average."

@@ -159,11 +159,11 @@ def format_headline(lines: AnswerLines, caps: Iterable[str]) -> str:
 def build_advice_beliefs(panel: Panel, count: Count) -> Beliefs:
     """How likely each advisor held which answer to be right: by itself, and after it had read the others."""
     before = [
-        f"{seat}: {describe_side(seat, count.sides.blind[seat])}, {answer.probability} %"
+        f"{seat}: {describe_side(seat, count.sides.blind[seat])}, {answer.probability}%"
         for seat, answer in panel.advised.items()
     ]
     after = [
-        f"{seat}: {describe_side(seat, side)}, {find_probability(panel, seat)} %"
+        f"{seat}: {describe_side(seat, side)}, {find_probability(panel, seat)}%"
         for seat, side in count.sides.held.items()
         if side
     ]

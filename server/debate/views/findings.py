@@ -154,7 +154,7 @@ def describe_support(
     readings = [one for one in visible_judgments(debate) if one.seat in names and one.probability]
     if readings:
         lowest = {one.seat: min(r.probability for r in readings if r.seat == one.seat) for one in readings}
-        listed = ", ".join(f"{percent} %" for percent in lowest.values())
+        listed = ", ".join(f"{percent}%" for percent in lowest.values())
         told.append(f"How likely their advice is right, they say: {listed}.")
     sure = (
         f"Confidence {confidence.value:.2f}. {confidence.basis}"

@@ -265,7 +265,7 @@ function Ballot({ debate, entry }) {
     <${Badge} debate=${debate} name=${seat} />
     <span><${Words} text=${seat} /><span class="hidden"> ${wave === "vote" ? "votes for" : "is privately for"}</span> →</span>
     ${choice
-      ? html`<${Badge} debate=${debate} name=${choice} /><span><${Words} text=${choice} /> (${Math.round(share * 100)} %)</span>`
+      ? html`<${Badge} debate=${debate} name=${choice} /><span><${Words} text=${choice} /> (${Math.round(share * 100)}%)</span>`
       : html`<span>no side</span>`}
     ${cited && html`<span>moved by <${PointLink} debate=${debate} id=${cited} /></span>`}
     ${position && html`<span class="said"><${Recorded} debate=${debate} seq=${entry.seq} field="position" /></span>`}

@@ -146,4 +146,4 @@ function Costs({ debate, seats }) {
   </table>`;
 }
 
-const share = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "–");
+const share = (part, whole) => (whole ? `${Math.round((100 * part) / whole)}%` : "–");

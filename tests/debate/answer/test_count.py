@@ -251,49 +251,49 @@ SMALL = replace(
             play_panel("AA", all_of("A", SURE)),
             (
                 "2 model families (alpha, beta) gave this answer independently, and again after checking each other's. "
-                "Each says how likely its advice is right: 90 %, 90 %."
+                "Each says how likely its advice is right: 90%, 90%."
             ),
         ),
         (
             play_panel("AB", all_of("A", SURE)),
             (
                 "2 model families (alpha, beta) agree after checking; 1 of 2 had answered otherwise. "
-                "Each says how likely its advice is right: 90 %, 90 %."
+                "Each says how likely its advice is right: 90%, 90%."
             ),
         ),
         (
             play_panel("AA", all_of("A", SURE), [], {"answer.2", "review.2"}),
             (
                 "2 model families (alpha, beta) agree after checking; 1 of 2 answers are missing. "
-                "It says how likely its advice is right: 90 %."
+                "It says how likely its advice is right: 90%."
             ),
         ),
         (
             play_panel("AA", all_of("A", SURE), [], {"review.2"}),
             (
                 "2 model families (alpha, beta) gave this answer independently; one checked it. "
-                "It says how likely its advice is right: 90 %."
+                "It says how likely its advice is right: 90%."
             ),
         ),
         (
             SMALL,
             (
                 "2 model families (alpha, beta) agree, as far as they could be read: 1 of 2. "
-                "Each says how likely its advice is right: 90 %; for other advice 90 %."
+                "Each says how likely its advice is right: 90%; for other advice 90%."
             ),
         ),
         (
             play_panel("AAB", TWO_TO_ONE, [NOBODY, NOBODY, NOBODY]),
             (
                 "3 model families (alpha, beta, gamma) answered; 2 of 3 advise this. "
-                "Each says how likely its advice is right: 70 %, 70 %; for other advice 70 %."
+                "Each says how likely its advice is right: 70%, 70%; for other advice 70%."
             ),
         ),
         (
             play_panel("A", [("A", SURE)], level="quick"),
             (
                 "One model family (alpha) gave this answer, and checked it. "
-                "It says how likely its advice is right: 90 %. "
+                "It says how likely its advice is right: 90%. "
                 "That says little about being right: one family errs alike."
             ),
         ),
@@ -301,31 +301,31 @@ SMALL = replace(
             play_panel("AA", all_of("A", SURE), level="quick"),
             (
                 "2 model families (alpha, beta) gave this answer independently; one checked it. "
-                "It says how likely its advice is right: 90 %."
+                "It says how likely its advice is right: 90%."
             ),
         ),
         (
             play_panel("AB", [("", 0), ("B", SURE)], level="quick"),
             (
                 "2 model families (alpha, beta) answered differently; one checked. "
-                "It says how likely its advice is right: 90 %."
+                "It says how likely its advice is right: 90%."
             ),
         ),
         (
             play_panel("AB", APART),
-            "2 model families (alpha, beta) stay divided. Each says how likely its advice is right: 80 %, 80 %.",
+            "2 model families (alpha, beta) stay divided. Each says how likely its advice is right: 80%, 80%.",
         ),
         (
             play_panel("AAB", [("", 0), ("", 0), ("B", SURE)], level="quick"),
             (
                 "3 model families (alpha, beta, gamma) answered; 2 of 3 advise this. "
-                "It says how likely its other advice is right: 90 %."
+                "It says how likely its other advice is right: 90%."
             ),
         ),
         (
             play_panel("AB", APART, families=("alpha", "alpha")),
             (
-                "One model family (alpha) stays divided. Each says how likely its advice is right: 80 %, 80 %. "
+                "One model family (alpha) stays divided. Each says how likely its advice is right: 80%, 80%. "
                 "That says little about being right: one family errs alike."
             ),
         ),
@@ -336,7 +336,7 @@ SMALL = replace(
         (play_panel("AA", [], [], {"answer.1", "answer.2"}), ""),
         (
             play_panel("AB", APART, families=("alpha", "human")),
-            "2 authors (alpha, human) stay divided. Each says how likely its advice is right: 80 %, 80 %.",
+            "2 authors (alpha, human) stay divided. Each says how likely its advice is right: 80%, 80%.",
         ),
     ],
 )

@@ -380,12 +380,12 @@ def test_what_is_false_in_the_question_is_said_where_the_writer_lost_it(
 @pytest.mark.parametrize(
     ("values", "found"),
     [
-        (("60 %", "70 %"), "65 % (60 to 70)"),
-        (("60 %", "60%"), "60 %"),
+        (("60 %", "70 %"), "65% (60 to 70)"),
+        (("60 %", "60%"), "60%"),
         (("Postgres", "postgres"), "Postgres"),
         (("2027", "2028"), "2027"),
         (("", "2028"), "2028"),
-        (("60 %", ""), "60 %"),
+        (("60 %", ""), "60%"),
         (("", ""), ""),
     ],
 )

@@ -709,11 +709,11 @@ def test_those_who_stay_divided_dissent_from_each_other_and_held_before_what_the
     assert verdict.dissent == ["Advisor 1: Advice in the end", "Advisor 2: Advice in the end"]
     assert {*verdict.confidence.model_dump()} == {"basis", "beliefs"}
     assert verdict.beliefs.before == [
-        "Advisor 1: its own answer, 90 %", "Advisor 2: its own answer, 90 %",
+        "Advisor 1: its own answer, 90%", "Advisor 2: its own answer, 90%",
     ]  # fmt: skip
     moved = play_advice(TWO, blind="AB", finals=APART, exchange=[NOBODY, ([0], "Advice", 80)])
     verdict = build_verdict(moved.debate)
-    assert verdict.beliefs.after[1] == "Advisor 2: the answer of Advisor 1, 80 %"
+    assert verdict.beliefs.after[1] == "Advisor 2: the answer of Advisor 1, 80%"
     assert verdict.beliefs.moved == ['Advisor 2 moved to the answer of Advisor 1, because of "Advice"']
     assert verdict.dissent == []
     assert verdict.confidence.reference["n"] == 419
