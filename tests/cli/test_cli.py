@@ -198,7 +198,7 @@ def test_a_page_is_one_file_with_the_record_in_it(cli: Cli, finished: dict[str, 
 def test_only_a_page_holds_a_family(cli: Cli, finished: dict[str, Any]) -> None:
     refused = cli("export", finished["debate_id"], "--as", "json", "--family")
     assert refused.exit_code == 2
-    assert "--family goes with --as html" in refused.stderr
+    assert "--family needs --as html" in refused.stderr
 
 
 @pytest.mark.requirement("M3")

@@ -42,7 +42,7 @@ def test_it_prints_the_table_of_arms_and_says_before_what_it_may_take(cli: Cli, 
         "| arm | right | Brier | calls |",
         "`debate` less `vote`",
         "`standard` less `no_exchange`",
-        "95 % intervals",
+        "95% intervals",
     ):
         assert part in " ".join(result.stdout.split())
 

@@ -137,7 +137,7 @@ async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern
     assert whole.startswith(f"**The rules of every turn**\n{step['rules']}\n\n**Proponent** (argument)")
     assert step["awaited"][0]["prompt"] in whole
     assert whole.count("Your position:") == 2
-    assert none.content[0].text == "No turn of the caller's is awaited."
+    assert none.content[0].text == "No turn is expected from the caller."
 
 
 @pytest.mark.requirement("N1", "M4")
@@ -202,7 +202,7 @@ async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_m
         result = await read_view(client, step, "result")
 
     assert (step["status"], step["working"]) == ("running", True)
-    assert "No turn of the caller's is awaited now. Run the next round to go on." in early
+    assert "No turn is expected from the caller now. Run the next round to go on." in early
     assert verdict["status"] == "waiting"
     assert verdict["reason"].startswith("The caller is to write for Me: call submit_turn.")
     assert {turn["agent"] for turn in result["transcript"] if turn["round"] == 1} == {"Me", "Bot"}

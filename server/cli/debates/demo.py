@@ -140,7 +140,7 @@ def show_recording(recording: Recording, page: Path) -> None:
     keyboard = Keyboard.find() if display.out.is_terminal else None
     limit = MAX_REPLAY_SECONDS if display.out.is_terminal else MAX_PIPED_REPLAY_SECONDS
     length = recording.times[-1]
-    pace = f"{limit:.0f} s in place of {length:.0f}" if length > limit else f"its own time, {length:.0f} s"
+    pace = f"{limit:.0f} s instead of {length:.0f}" if length > limit else f"its own time, {length:.0f} s"
     display.out.print_wrapped(
         f"== Recorded: what an answer looks like. Counterpoint held this debate on {recording.date}; its answers and "
         f"reviews were written beforehand, no model was asked. It is replayed in {pace}"

@@ -43,7 +43,7 @@ def export(settings: Settings, debate_id: str, file_format: str, family: bool, o
     Example: counterpoint export k3x9w2m4p7qr --as html -o debate.html
     """
     if family and file_format != "html":
-        raise click.UsageError("--family goes with --as html.")
+        raise click.UsageError("--family needs --as html.")
     text = write_debate(settings, debate_id, file_format, family=family)
     if output is None:
         # The page is checked by its bytes, whatever the encoding of the terminal.

@@ -147,7 +147,9 @@ DEBATE_OPTIONS = combine_options(
         "--claims", type=click.Choice(get_args(ClaimMode)), help="extracted: by an analyst.  [asked]"
     ),
     click.option(
-        "--challenges", type=click.Choice(get_args(ChallengeMode)), help="If agreement is hollow.  [report]"
+        "--challenges",
+        type=click.Choice(get_args(ChallengeMode)),
+        help="What to do if agreement is hollow.  [report]",
     ),
     click.option(
         "--effort",
@@ -178,7 +180,7 @@ DEBATE_OPTIONS = combine_options(
         "--max-cost-usd",
         type=click.FloatRange(0, min_open=True),
         metavar="DOLLARS",
-        help="Most that all replies may cost.",
+        help="The most that all replies together may cost.",
     ),
     click.option(
         "--on-budget", type=click.Choice(["conclude", "pause"]), help="When a limit is reached.  [conclude]"

@@ -107,7 +107,7 @@ def find_caps(panel: Panel, sides: Sides) -> tuple[str, ...]:
     """Why the outcome is at most leaning, each as a sentence."""
     caps = []
     if len(list_families(panel)) == 1:
-        caps.append("One model family gave all answers: its models err alike.")
+        caps.append("One model family gave all answers: its models make the same mistakes.")
     if panel.is_quick:
         who = "reviewer" if panel.has_judges else "advisor"
         caps.append(
@@ -192,7 +192,7 @@ def describe_agreement(panel: Panel, count: Count) -> str:
     if panel.readers:
         told.append(describe_probabilities(panel, count))
     if len(families) == 1:
-        told.append("That says little about being right: one family errs alike.")
+        told.append("That says little about being right: models of one family make the same mistakes.")
     return " ".join(told)
 
 

@@ -40,7 +40,7 @@ def find_awaited_call(debate: Debate, speaker: str) -> Call:
         reason = debate.paused.reason.rstrip(". ")
         raise InvalidRequestError(f"The debate is paused: {reason}. Resume it first.")
     calls = [call for call in pending_calls(debate) if call.model in WRITTEN]
-    require(calls, "No turn of the caller's is awaited now. Run the next round to go on.")
+    require(calls, "No turn is expected from the caller now. Run the next round to go on.")
     calls_of_speaker = [call for call in calls if normalize_name(call.seat) == normalize_name(speaker)]
     names = ", ".join(dict.fromkeys(call.seat for call in calls))
     require(calls_of_speaker, f"No turn of {speaker[:60]!r} is awaited. Awaited: {names}.")

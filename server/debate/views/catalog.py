@@ -109,7 +109,7 @@ def build_awaited(source: ViewSource) -> ViewData:
 def render_awaited(source: ViewSource) -> str:
     turns = awaited_turns(source.debate)
     if not turns:
-        return "No turn of the caller's is awaited."
+        return "No turn is expected from the caller."
     parts = [f"**The rules of every turn**\n{render_rules(source.debate)}"]
     parts += [f"**{turn.speaker}** ({describe_task(turn)})\n\n{turn.prompt}" for turn in turns]
     return "\n\n".join(parts)

@@ -144,7 +144,7 @@ def describe_support(
         side = supporters[0].side
         which = "a position of their own" if side == SYNTHESIS else f"{side}'s position"
         listed = ", ".join(families)
-        one = f"one model family ({listed}): its models err alike"
+        one = f"one model family ({listed}): its models make the same mistakes"
         who = one if len(families) == 1 else f"{len(families)} model families ({listed})"
         told.append(f"{count_voters(debate, conclusion, supporters)} for {which}, of {who}.")
     elif not conclusion.votes and conclusion.outcome == "leaning":
@@ -167,7 +167,11 @@ def describe_support(
 def describe_one_family(debate: Debate) -> str:
     """That all models that answered are of one family, whoever sells them; "" where they are not."""
     families = {family(answer.usage.model) for answer in debate.answers if answer.usage.model not in WRITTEN}
-    return f"All models are of one family ({families.pop()}): they err alike." if len(families) == 1 else ""
+    return (
+        f"All models are of one family ({families.pop()}): they make the same mistakes."
+        if len(families) == 1
+        else ""
+    )
 
 
 def list_sourced(judged: Iterable[Judged], field: str) -> list[Sourced]:

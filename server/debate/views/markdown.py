@@ -283,7 +283,9 @@ def format_details(report: Report) -> str:
     parts += section("Between the positions", map(close_quotation, report.claims.between))
     parts += section("Points", claim_lines(report))
     kept = report.answer.keep_in_mind
-    parts += section("At most leaning", [caution for caution in report.cautions if caution not in kept])
+    parts += section(
+        "What keeps it from being surer", [caution for caution in report.cautions if caution not in kept]
+    )
     parts += section("Failures", report.failures)
     parts += section("No result in the shape asked for", filter(None, [report.deliverable_problem]))
     parts += section("Positions", map(format_position, report.positions))

@@ -371,7 +371,7 @@ def list_setup_warnings(setup: Opened, family_count: int) -> list[str]:
         )
     elif family_count == 1 and any(debater.model not in WRITTEN for debater in setup.debaters):
         warnings.append(
-            f"All {who} are of one model family: their errors are alike, so agreement says less. "
+            f"All {who} are from one model family: they make the same mistakes, so agreement counts for less. "
             f"Models of two or more families make a better {what}."
         )
     return warnings

@@ -294,7 +294,7 @@ SMALL = replace(
             (
                 "One model family (alpha) gave this answer, and checked it. "
                 "It says how likely its advice is right: 90%. "
-                "That says little about being right: one family errs alike."
+                "That says little about being right: models of one family make the same mistakes."
             ),
         ),
         (
@@ -326,7 +326,7 @@ SMALL = replace(
             play_panel("AB", APART, families=("alpha", "alpha")),
             (
                 "One model family (alpha) stays divided. Each says how likely its advice is right: 80%, 80%. "
-                "That says little about being right: one family errs alike."
+                "That says little about being right: models of one family make the same mistakes."
             ),
         ),
         (

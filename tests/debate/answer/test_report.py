@@ -446,10 +446,10 @@ def test_who_is_moved_counts_with_its_new_value_and_sides_that_differ_stand_side
     divided = replace(asked, reviewed=reviewed, exchanged=())
     assert find_value(divided, count_panel(divided)) == "30 % / 80 %"
     told = replace(asked, reviewed=reviewed)
-    assert find_value(told, count_panel(told)) == "30 %"
+    assert find_value(told, count_panel(told)) == "30%"
     moved = told.exchanged[0][TWO].model_copy(update={"value": "40 %"})
     said = replace(told, exchanged=({**told.exchanged[0], TWO: moved},))
-    assert find_value(said, count_panel(said)) == "35 % (30 to 40)"
+    assert find_value(said, count_panel(said)) == "35% (30 to 40)"
     answers = {seat: build_answer(seat, "x", value=value) for value, seat in zip(values, ALIKE, strict=True)}
     unread = play_panel("AB", [], reviewed={}, advised=answers)
     assert find_value(unread, count_panel(unread)) == "30 % / 80 %"
@@ -523,9 +523,9 @@ def test_the_value_stands_before_a_recommendation_that_does_not_name_it() -> Non
     panel = play_agreed(value="93 %")
     count = count_panel(panel)
     lines = build_lines(replace(panel, reports=(build_report("Keep it: it will come."),)), count)
-    assert list_lines(lines)[0].text == "93 %: Keep it: it will come."
+    assert list_lines(lines)[0].text == "93%: Keep it: it will come."
     told = build_lines(replace(panel, reports=(build_report("Keep it: it will come, at 93 %."),)), count)
-    assert (told.value, list_lines(told)[0].text) == ("93 %", "Keep it: it will come, at 93 %.")
+    assert (told.value, list_lines(told)[0].text) == ("93%", "Keep it: it will come, at 93 %.")
     named = play_agreed(value="Version 7")
     written = build_lines(replace(named, reports=(build_report("Keep the seventh."),)), count_panel(named))
     composed = build_lines(named, count_panel(named))

@@ -175,7 +175,7 @@ class TestVerdicts:
         first, second = found.alerts
         gap = (
             "What is said is not what is held: 2 of 3 debaters choose otherwise in private than they say, and what "
-            "they say has 20 % of their belief on average."
+            "they say has 20% of their belief on average."
         )
         assert first == f"Round 1: {gap} The next round has a challenge to answer."
         assert second == (

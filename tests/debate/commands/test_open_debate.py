@@ -332,4 +332,4 @@ class TestWarnings:
 
     def test_one_model_family_gives_a_warning(self) -> None:
         (warning,) = list_setup_warnings(build_setup(), family_count=1)
-        assert warning.startswith("All debaters are of one model family")
+        assert warning.startswith("All debaters are from one model family")

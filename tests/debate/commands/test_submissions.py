@@ -137,10 +137,10 @@ class TestRefused:
         assert refused(at, "Bob") == "No turn of 'Bob' is awaited. Awaited: Ada."
         assert refused(at, "x" * 99) == f"No turn of {'x' * 60!r} is awaited. Awaited: Ada."
         assert refused(simulate().play_to_round(1), "Proponent") == (
-            "No turn of the caller's is awaited now. Run the next round to go on."
+            "No turn is expected from the caller now. Run the next round to go on."
         )
         assert refused(simulate(build_setup(debaters=TWO)), "Ada").startswith(
-            "No turn of the caller's is awaited now."
+            "No turn is expected from the caller now."
         )
 
     def test_nobody_speaks_after_the_end(self) -> None:

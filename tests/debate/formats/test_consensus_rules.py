@@ -234,7 +234,7 @@ def test_the_verdict_says_how_it_was_counted() -> None:
         ({"threshold": "4/3"}, "is no fraction above 0 and at most 1"),
         ({"threshold": "1e9"}, "is no fraction above 0 and at most 1"),
         ({"of": "cast"}, "of=cast needs a quorum"),
-        ({"quorum": "1/2"}, "quorum is for of=cast"),
+        ({"quorum": "1/2"}, "quorum needs of=cast"),
         ({"weights": {"Nobody": "2"}}, "nobody votes as 'Nobody'"),
         ({"weights": {"Speaker 1": "0"}}, "is no fraction above 0 and at most 1000"),
     ],

@@ -48,7 +48,10 @@ PARTS = [
     "\n## Round 3: verdict\n\n### judge 1, reading 1: for Proponent, margin 2\n\n> It is not worth it.\n",
     f'\n## Verdict: Leaning (1 of 1 judge, 1 family)\n\n**Question**: "{QUESTION}"\n\n',
     '**Leaning (1 of 1 judge, 1 family)**: "for: It is not worth it."\n**Because**: "Costs were never answered."\n',
-    "**How sure**: 1 of 1 judge for Proponent's position, of one model family (scripted): its models err alike. Not ",
+    (
+        "**How sure**: 1 of 1 judge for Proponent's position, of one model family (scripted): its models "
+        "make the same mistakes. Not "
+    ),
     "**Keep in mind**: One model argued every side (scripted): count it as one voice.\n",
     "**Cost**: 6 calls, 600 tokens in (360 cached), 120 out, $0.006.\n",
     '\n**Everybody\'s words**\n- judge 1, for Proponent: "It is not worth it."\n',

@@ -87,7 +87,9 @@ def build_named_advisors(debaters: Sequence[DebaterInput], models: Sequence[str]
     require(not stances, f"{problem} Pass format={FORMAT_WITH_STANCES!r}, where debaters argue for stances.")
     require(len(debaters) <= MOST_NAMED, f"There can be {MOST_NAMED} advisors, not {len(debaters)}.")
     is_reserved = any(normalize_name(debater.name) == MINE for debater in debaters)
-    require(not is_reserved, f"An advisor cannot be called {MINE!r}: so the caller's own answer is called.")
+    require(
+        not is_reserved, f"An advisor cannot be called {MINE!r}: that is the name of the caller's own answer."
+    )
     return build_debaters(debaters, FORMATS[DEFAULT_FORMAT], models)
 
 

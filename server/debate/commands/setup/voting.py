@@ -79,7 +79,7 @@ def check_voting(setup: Opened) -> None:
             "options.voting: of=cast needs a quorum, the share of all seats that has to vote, such as 1/2."
         )
         require(rule.of == "seats" or rule.quorum, problem)
-        require(rule.of == "cast" or not rule.quorum, "options.voting: quorum is for of=cast.")
+        require(rule.of == "cast" or not rule.quorum, "options.voting: quorum needs of=cast.")
         shares = [Fraction(share) for share in (rule.threshold, rule.quorum) if share]
         require(all(share <= 1 for share in shares), "options.voting: a share is at most 1.")
     names = [weight.seat for weight in setup.weights]
