@@ -85,12 +85,15 @@ def test_the_request_does_not_depend_on_the_right_answer_and_does_on_the_seed() 
     assert build_request(Plan(("m",), seed=2), one, "verdict") != build_request(Plan(("m",)), one, "verdict")
 
 
-@pytest.mark.parametrize("name", ["settle", "round_robin", "brawl"])
-def test_formats_that_choose_nothing_are_refused(name: str) -> None:
-    with pytest.raises(InvalidRequestError, match=r"chooses no option by votes\. Choose among advocates"):
-        check_formats((name,))
-
-
-def test_a_format_that_is_given_twice_is_refused() -> None:
-    with pytest.raises(InvalidRequestError, match="given twice"):
-        check_formats(("verdict", "verdict"))
+@pytest.mark.parametrize(
+    ("formats", "problem"),
+    [
+        (("settle",), r"chooses no option by votes\. Choose among advocates"),
+        (("verdict", "verdict"), "given twice"),
+    ],
+)
+def test_formats_that_choose_nothing_or_stand_there_twice_are_refused(
+    formats: tuple[str, ...], problem: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=problem):
+        check_formats(formats)

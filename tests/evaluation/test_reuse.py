@@ -77,13 +77,6 @@ def test_another_judge_hears_the_same_turns_and_only_what_is_asked_is_counted(tm
         assert asked[measured] == spoken[measured]
 
 
-def test_the_vote_gets_as_many_tokens_as_the_turns_took_where_they_were_given(tmp_path: Path) -> None:
-    _, before = evaluate(tmp_path / "db", build_models(), REUSING)
-    _, after = evaluate(tmp_path / "db", build_models(), replace(REUSING, judges=(OTHER,)))
-    for one, other in zip(before["rows"], after["rows"], strict=True):
-        assert other["arms"]["vote"] == one["arms"]["vote"]
-
-
 def test_a_budget_pays_for_what_is_asked_only_and_a_later_run_goes_on(tmp_path: Path) -> None:
     evaluate(tmp_path / "db", build_models(), REUSING)
     plan, models = replace(REUSING, judges=(OTHER,)), build_models()

@@ -53,8 +53,6 @@ def test_few_questions_that_all_go_one_way_are_not_taken_for_certain(
 def test_a_share_of_all_has_the_interval_of_wilson() -> None:
     assert bootstrap([1.0] * 10, 0, 1).low == pytest.approx(0.7225, abs=1e-4)
     assert bootstrap([0.0] * 10, 0, 1).high == pytest.approx(0.2775, abs=1e-4)
-    both = bootstrap([0.0] * 10, -1, 1)
-    assert both.low == -both.high < 0
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:
@@ -190,20 +188,6 @@ def test_a_report_says_which_arm_is_better_or_that_it_is_not_clear() -> None:
     nothing = build_results(Plan(("m",)), [], {})
     assert render_markdown(nothing, ["Stopped."]).startswith("# No question was answered by every arm.")
     assert "Stopped." in render_markdown(nothing, ["Stopped."])
-
-
-def test_the_markdown_has_all_arms_labels_and_wrong_verdicts() -> None:
-    text = render_markdown(build_found(""))
-    for part in (
-        "`single`",
-        "Brier",
-        "## Labels",
-        "## Calibration",
-        "## Each model alone",
-        "## Wrong verdicts",
-    ):
-        assert part in text
-    assert "counterpoint show k3x9w2m4p7qr" in text
 
 
 def test_hostile_texts_are_only_words() -> None:

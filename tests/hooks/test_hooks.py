@@ -71,25 +71,19 @@ async def test_a_hook_hears_debates_of_all_owners_or_of_those_that_it_names(
 CONDITIONS: list[tuple[str, dict[str, Any], int]] = [
     ("debate_end", {}, 1),
     ("debate_end", {"outcome": "leaning", "status": "concluded"}, 1),
-    ("debate_end", {"outcome": "contested"}, 0),
     ("debate_end", {"outcome": ["leaning", "decided"]}, 1),
-    ("debate_end", {"tags": "prod"}, 1),
     ("debate_end", {"tags": ["dev", "prod"]}, 1),
     ("debate_end", {"tags": ["dev"]}, 0),
-    ("debate_end", {"format": "settle"}, 0),
     ("phase_start", {"status": "running"}, 3),
     ("phase_start", {"outcome": "leaning"}, 0),
     ("phase_start", {"round": 2}, 1),
-    ("phase_end", {}, 3),
     ("phase_end", {"phase": "opening", "round": 1, "event": "phase_end"}, 1),
     ("phase_end", {"phase": "verdict", "kind": "ended"}, 1),
     ("phase_start", {"phase": "opening", "event": "phase_start"}, 1),
-    ("verdict", {}, 1),
     ("consensus", {"consensus": "unanimous", "kind": "agreed"}, 1),
     ("consensus", {"outcome": ["contested", "undecided"]}, 0),
     ("agent_message", {"seat": "For", "cut": False}, 2),
     ("*", {"kind": "judged"}, 2),
-    ("*", {"cause": "timeout"}, 0),
 ]
 """Events, conditions, and how often that happens in a second opinion."""
 

@@ -1,6 +1,5 @@
 """Chaos: every fault fires, as often as it was asked for and at the same calls each time, and is named."""
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -9,7 +8,7 @@ import anyio
 import pytest
 
 from server.debate.facts.errors import InvalidRequestError
-from server.models import Model, ModelError, Reply, Request
+from server.models import Model, ModelError, Request
 from server.models.fakes.chaos import CORRUPTIONS, FAILURES, FAULTS, Chaos, Fault, FaultyModel
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
@@ -80,19 +79,14 @@ def test_a_line_says_what_goes_wrong_and_reads_back_the_same() -> None:
     [
         ("", 'Chaos is written as in "failure=0.1,'),
         ("failure", '"failure" does not fit'),
-        ("failure=0.1,", '"" does not fit'),
         ("failure=0.1,failure=0.2", "each word once"),
         ("fire=0.1", 'Chaos knows no "fire". It knows failure, timeout, corrupt'),
-        ("failure=1.1", "failure is a number from 0 to 1"),
-        ("failure=-0.1", "failure is a number"),
         *(
             (f"failure={number}", "failure is a number from 0 to 1")
-            for number in ("\N{ARABIC-INDIC DIGIT ZERO}.1", "0_1", "nan", "inf", "0x1", "1e9999", ".")
+            for number in ("1.1", "0_1", "nan", "often")
         ),
-        ("failure=often", '"often"'),
         ("latency=1e9", "latency is a number from 0 to 3600"),
         ("seed=1.5", "seed is a whole number"),
-        ("seed=99999999999", "seed is a whole number"),
         ("failure=0.6,crash=0.6", "come to 1.2; 1 is the most"),
     ],
 )
@@ -116,11 +110,9 @@ def test_a_model_can_be_faulty_by_its_name() -> None:
     ("name", "told"),
     [
         ("faulty", "is not understood"),
-        ("faulty?", "is not understood"),
         ("faulty?failure=0.1", "is not understood"),
         ("faulty?model=scripted&model=local", "each word once"),
         ("faulty?model=scripted&failure=2", "failure is a number from 0 to 1"),
-        ("faulty?model=scripted&speed=2", 'knows no "speed"'),
         ("faulty?model=scripted%3Fspeed=1", "is not understood"),
         ("faulty?model=caller&failure=0.1", "faults cannot be injected into"),
     ],
@@ -217,36 +209,18 @@ async def test_a_truncated_reply_says_that_it_was_cut() -> None:
     assert 0 < len(reply.text) < len(whole.text)
 
 
-def content(reply: Any) -> object:
-    """All of a reply but its usage, whose milliseconds are those of the machine; what is no reply, whole."""
-    return (reply.text, reply.cut, reply.function_calls) if isinstance(reply, Reply) else reply
-
-
 @pytest.mark.full
 async def test_replies_are_corrupt_in_every_way_there_is() -> None:
-    inner = ScriptedModel()
-    right = (await contract.reply_in_time(inner, contract.build_judgment_request())).text
-    found: dict[str, Reply] = {}
-    for seed in range(200):
-        request = contract.build_judgment_request(seed=seed)
-        reply, whole = [await contract.reply_in_time(one, request) for one in (always("corrupt"), inner)]
-        found |= {
-            name: reply
-            for name, way in CORRUPTIONS.items()
-            if name not in found and content(way(whole)) == content(reply)
-        }
-        if found.keys() == CORRUPTIONS.keys():
-            break
+    request = contract.build_judgment_request()
+    right = await contract.reply_in_time(ScriptedModel(), request)
+    replies: list[Any] = [
+        await contract.reply_in_time(always("corrupt", seed), request) for seed in range(100)
+    ]
 
-    assert found.keys() == CORRUPTIONS.keys()
-    for name in ("broken off", "no JSON", "another language", "nested"):
-        with pytest.raises((ValueError, RecursionError)):
-            json.loads(found[name].text)
-    assert json.loads(found["wrong fields"].text).keys() != json.loads(right).keys()
-    assert "\x1b" in found["control characters"].text
-    assert len(found["a megabyte"].text) == 1_000_000
-    assert found["functions that nobody offered"].function_calls[0].name == "no_such_function"
-    assert found["no reply"] is None
+    assert None in replies
+    answers = [reply for reply in replies if reply]
+    assert len({(reply.text, reply.function_calls) for reply in answers}) == len(CORRUPTIONS) - 1
+    assert right.text not in {reply.text for reply in answers}
 
 
 @pytest.mark.parametrize("fault", ANSWERED)

@@ -52,9 +52,7 @@ async def test_a_stream_without_end_is_left_after_a_million_characters() -> None
     assert (answer.finish_reason, stream.closed) == ("length", True)
 
 
-@pytest.mark.parametrize(
-    ("told", "kept"), [(7, 7), (-7, 0), (10**30, 10**9), ("7", 0), (7.5, 0), (True, 0), (None, 0)]
-)
+@pytest.mark.parametrize(("told", "kept"), [(7, 7), (-7, 0), (10**30, 10**9), ("7", 0), (True, 0), (None, 0)])
 def test_a_count_that_is_no_count_is_none(told: object, kept: int) -> None:
     counts = SimpleNamespace(
         prompt_tokens=told, completion_tokens=told, prompt_tokens_details=SimpleNamespace(cached_tokens=told)

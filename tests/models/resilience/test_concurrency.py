@@ -208,26 +208,6 @@ class TestPlaces:
 
 
 class TestProviders:
-    @pytest.mark.full
-    @pytest.mark.requirement("D3")
-    async def test_a_dead_provider_holds_up_nobody(
-        self, stub: Stub, outcomes: guarded.RequestResults
-    ) -> None:
-        model = through(guarded.FakeClock(auto_advance=True), AT_ONCE)
-
-        async with guarded.open_tasks() as tasks:
-            outcomes.start(tasks, model("mistral/hang"), [f"slow {n}" for n in range(20)])
-            await stub.wait_until(in_flight=AT_ONCE)
-            outcomes.start(tasks, model("deepseek/500"), [f"dead {n}" for n in range(20)])
-            outcomes.start(tasks, model("openai/fine"), [f"fine {n}" for n in range(20)])
-            await outcomes.wait_until(lambda: len(outcomes.replies) + len(outcomes.failures) == 40)
-            tasks.cancel_scope.cancel()
-
-        assert set(outcomes.replies) == {f"fine {n}" for n in range(20)}
-        assert {failure.cause for failure in outcomes.failures.values()} == {"unavailable"}
-        assert asked(stub)["hang"] == AT_ONCE
-        assert asked(stub)["fine"] == 20
-
     async def test_a_provider_that_asks_to_be_left_alone_is_left_alone_by_all_and_others_are_not(
         self, stub: Stub, clock: guarded.FakeClock, outcomes: guarded.RequestResults
     ) -> None:
