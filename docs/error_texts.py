@@ -141,7 +141,6 @@ DEFECTS = (
     "storage/journal.py",
     "server/models/fakes/instances.py",
     "server/models/fakes/chaos.py",
-    "server/models/providers/keys.py",
     "server/signing.py",
     "server/web/page.py",
 )

@@ -55,8 +55,8 @@ def litellm_used() -> None:
     async def use() -> None:
         async with Stub() as stub:
             for provider in PROVIDERS:
-                model = LitellmModel(f"{provider}/m", api_base=stub.url)
-                await model.reply(build_argument_request(timeout=120))
+                patch.setenv(f"{provider.upper()}_API_BASE", stub.url)
+                await LitellmModel(f"{provider}/m").reply(build_argument_request(timeout=120))
 
     with pytest.MonkeyPatch.context() as patch:
         for provider in PROVIDERS:

@@ -152,7 +152,7 @@ class DebateDriver:
         Those who wait for one follow it there. Returns when this process runs none.
         """
         self.runner.is_draining = True
-        self.runner.model_caller.models.stop_asking()
+        self.runner.model_caller.models.guard.is_draining = True
         self.notify_all()  # who waits for a turn waits no more
         for run in self.runs.values():
             if run.lease_scope and not run.is_asking:
@@ -299,7 +299,7 @@ class DebateDriver:
         with suppress(StorageUnavailableError):  # the next heartbeat tries again
             runners = await self.leases.find_runners()
             share = Share(runners.index(self.leases.holder), len(runners))
-            self.runner.model_caller.models.set_share(share)
+            self.runner.model_caller.models.guard.set_share(share)
 
     async def wait(
         self, run: Run, seconds: float, on_change: OnChange, *, through_round: float = TO_END

@@ -1,7 +1,7 @@
 """Embeddings of texts: the interface, and a cache. A vector is cached by its source and its whole text.
 
 `ModelRegistry.get_embedder` has the embedders of providers (`providers.embeddings`) and the one for tests and dry runs
-(`fakes.embeddings`). Vectors say what a text is about, and not what it claims: a negation lies close to what it denies,
+(`fakes.scripted`). Vectors say what a text is about, and not what it claims: a negation lies close to what it denies,
 and so does the same sentence with another number.
 """
 

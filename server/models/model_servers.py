@@ -9,8 +9,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from server.models.providers.addresses import is_callable, read_api_base
-from server.models.providers.endpoints import choose_endpoint
+from server.models.providers.endpoints import find_address, is_callable
 from server.models.registry import NoModelError, choose_default_models, family
 from server.models.windows import WindowTable, fetch_json
 
@@ -53,7 +52,7 @@ async def find_servers(windows: WindowTable) -> tuple[ModelServer, ...]:
     return tuple(
         ModelServer(
             title,
-            find_address(provider),
+            find_address(f"{provider}/any"),
             tuple(ServedModel(name, tokens.get(name, 0)) for name in names[provider]),
         )
         for provider, title in SERVERS.items()
@@ -62,19 +61,13 @@ async def find_servers(windows: WindowTable) -> tuple[ModelServer, ...]:
 
 
 async def _list_models(provider: str, names: dict[str, list[str]]) -> None:
-    address = find_address(provider)
+    address = find_address(f"{provider}/any")
     url = f"{address}/api/tags" if provider == "ollama" else f"{address}/models"
     if not is_callable(url):
         return
     with anyio.move_on_after(TIMEOUT), suppress(Exception):  # any program may listen there
         answer = await to_thread.run_sync(partial(fetch_json, url, timeout=TIMEOUT), abandon_on_cancel=True)
         names[provider] = [f"{provider}/{name}" for name in read_names(answer)][:MAX_MODELS]
-
-
-def find_address(provider: str) -> str:
-    name = f"{provider}/any"
-    endpoint = choose_endpoint(name)
-    return read_api_base(name).rstrip("/") or (endpoint.base if endpoint else "")
 
 
 def read_names(answer: Any) -> Iterator[str]:

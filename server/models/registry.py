@@ -23,21 +23,24 @@ from server.models import (
     watch_nothing,
 )
 from server.models.client import AbsentModel
-from server.models.concurrency import Share
 from server.models.embeddings import CachedEmbedder, Embedder, VectorCache
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
-from server.models.fakes.embeddings import ScriptedEmbedder
-from server.models.fakes.scripted import ScriptedModel, is_scripted
+from server.models.fakes.scripted import ScriptedEmbedder, ScriptedModel, is_scripted
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, load_own_model
 from server.models.prices import PriceTable
 from server.models.providers import keys as stored_keys
-from server.models.providers.addresses import parse_provider
 from server.models.providers.caches import PromptCache
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
 from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder, ProviderEmbedder
-from server.models.providers.endpoints import choose_endpoint, find_address, is_of_known_provider
+from server.models.providers.endpoints import (
+    OLLAMA_PROVIDERS,
+    choose_endpoint,
+    find_address,
+    is_of_known_provider,
+    parse_provider,
+)
 from server.models.providers.litellm import (
     LitellmModel,
     get_litellm,
@@ -121,23 +124,11 @@ class ModelRegistry:
         self._own_models = {name: as_model(name, model) for name, model in (own_models or {}).items()}
         self._prices = prices or PriceTable()
         self._connections = connections or Connections()
-        self._guard = guard or Guard()
+        self.guard = guard or Guard()
         self._models: dict[str, Model] = {}
         self._embedders: dict[str, tuple[Embedder, str]] = {}
         self._vectors = vectors
         self._chaos, self._watch = chaos, watch
-
-    def set_share(self, share: Share) -> None:
-        """Use this part of the providers' limits from now on; other processes use the rest."""
-        self._guard.set_share(share)
-
-    def stop_asking(self) -> None:
-        """Withdraw what waits for a place: this process is about to end."""
-        self._guard.is_draining = True
-
-    def count_waiting(self) -> Mapping[str, int]:
-        """By owner: requests to providers that wait for a place."""
-        return self._guard.count_waiting()
 
     def get(self, name: str) -> Model:
         """The model of that name, the same object every time.
@@ -173,10 +164,13 @@ class ModelRegistry:
             return AbsentModel() if name == CLIENT else CallerModel()
         if name == "local":
             return embedded.LocalModel()
-        provider = parse_provider(name.removeprefix(LITELLM_PREFIX))
+        plain_name = name.removeprefix(LITELLM_PREFIX)
+        provider = parse_provider(plain_name)
         problem = "cannot be used here, because their login writes to standard output"
         choice = f"{name}: models of {provider} {problem}. Choose another provider."
         require(provider not in UNSUPPORTED_PROVIDERS, choice)
+        is_direct = provider not in OLLAMA_PROVIDERS or name == plain_name
+        require(is_direct, f"{no_name}. Ollama is asked without litellm: write {plain_name}.")
         for word, meaning in (
             ("local", "The embedded model is called"),
             (CALLER, "A seat of your own has the model"),
@@ -187,11 +181,11 @@ class ModelRegistry:
         if own_model := load_own_model(name):
             return own_model
         provider = choose_provider(name)
-        return GuardedModel(name, provider, self._build_provider_model(name, provider), self._guard)
+        return GuardedModel(name, provider, self._build_provider_model(name, provider), self.guard)
 
     def _build_provider_model(self, name: str, provider: str) -> ProviderModel:
         options = self._build_caller_options(provider) | {"price": self._prices.own_prices.get(name)}
-        endpoint = None if name.startswith(LITELLM_PREFIX) else choose_endpoint(name)
+        endpoint = choose_endpoint(name)
         if endpoint is None:
             return LitellmModel(name, **options)
         kind = OllamaModel if endpoint.is_ollama else OpenAIModel
@@ -202,8 +196,8 @@ class ModelRegistry:
         return {
             "provider": provider,
             "watch": self._watch or watch_nothing,
-            "sleep": self._guard.sleep,
-            "cooldown": self._guard.cooldown(provider),
+            "sleep": self.guard.sleep,
+            "cooldown": self.guard.cooldown(provider),
         }
 
     def get_embedder(self, name: str, owner: str = "") -> Embedder:
@@ -219,11 +213,11 @@ class ModelRegistry:
             return ScriptedEmbedder(), ""
         provider = choose_provider(name)
         inner = self._build_provider_embedder(name, provider)
-        return GuardedEmbedder(name, provider, inner, self._guard), find_address(name, mode="embedding")
+        return GuardedEmbedder(name, provider, inner, self.guard), find_address(name, mode="embedding")
 
     def _build_provider_embedder(self, name: str, provider: str) -> ProviderEmbedder:
         options = self._build_caller_options(provider) | {"price": self._prices.find_price(name)}
-        endpoint = None if name.startswith(LITELLM_PREFIX) else choose_endpoint(name, mode="embedding")
+        endpoint = choose_endpoint(name, mode="embedding")
         if endpoint is None:
             return LitellmEmbedder(name, **options)
         return DirectEmbedder(name, **options, endpoint=endpoint, connections=self._connections)
@@ -255,13 +249,13 @@ class ModelRegistry:
 
     def find_limit(self, name: str, request: Request) -> int:
         """The tokens of a reply that a model is asked for at most. Raises as `get`."""
-        model = unwrap_model(self.get(name))
-        inner = model.model if isinstance(model, GuardedModel) else None
-        return inner.find_limit(request) if isinstance(inner, ProviderModel) else request.max_tokens
+        model = self._find_provider_model(name)
+        return model.find_limit(request) if model else request.max_tokens
 
     def find_cache(self, name: str) -> PromptCache | None:
         """What is known of its provider's cache of prompts; None for a model without a provider. Raises as `get`."""
-        return next((model.cache for model in self._list_provider_models([name])), None)
+        model = self._find_provider_model(name)
+        return model.cache if model else None
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
         """Raises InvalidRequestError if the model cannot answer: its name, entry point or key is wrong."""
@@ -281,12 +275,11 @@ class ModelRegistry:
     async def check_known(self, names: Iterable[str]) -> None:
         """Raises InvalidRequestError for a model whose provider litellm does not know."""
         for name in names:
-            model = unwrap_model(self.get(name))
-            inner = model.model if isinstance(model, GuardedModel) else None
-            if not isinstance(inner, LitellmModel) or is_of_known_provider(inner.litellm_name):
+            model = self._find_provider_model(name)
+            if not isinstance(model, LitellmModel) or is_of_known_provider(model.litellm_name):
                 continue
             try:
-                is_known = has_provider(await get_litellm(), inner.litellm_name)
+                is_known = has_provider(await get_litellm(), model.litellm_name)
             except ModelError as error:
                 raise InvalidRequestError(error.detail) from None
             example = f'"{PROVIDERS[1].default_model}" or "ollama/llama3.3"'
@@ -309,13 +302,18 @@ class ModelRegistry:
         )
         return "litellm" if is_needed else ""
 
+    def _find_provider_model(self, name: str) -> ProviderModel | None:
+        """The model of a provider behind limits, faults and measurements; None without a provider. Raises as `get`."""
+        model = unwrap_model(self.get(name))
+        inner = model.model if isinstance(model, GuardedModel) else None
+        return inner if isinstance(inner, ProviderModel) else None
+
     def _list_provider_models(self, names: Iterable[str]) -> Iterator[ProviderModel]:
         """The models of providers among these names. Invalid names are skipped."""
         for name in names:
             with suppress(DebateError, ModelError):
-                model = unwrap_model(self.get(name))
-                if isinstance(model, GuardedModel) and isinstance(model.model, ProviderModel):
-                    yield model.model
+                if model := self._find_provider_model(name):
+                    yield model
 
 
 def unwrap_model(model: Model) -> Model:

@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 
@@ -107,14 +107,16 @@ class Guard:
 
 
 A = TypeVar("A")
+M = TypeVar("M", Model, Embedder)
 
 
 @dataclass(eq=False)
-class Guarded:
+class Guarded(Generic[M]):
     """Sends requests to a model within the limits of its provider and of the process, its cooldown and its breaker."""
 
     name: str
     provider: str
+    model: M
     guard: Guard
 
     def __post_init__(self) -> None:
@@ -211,35 +213,17 @@ class _Place:
     was_refused: bool
 
 
-@dataclass(eq=False)
-class GuardedModel:
-    name: str
-    provider: str
-    model: Model
-    guard: Guard
-
-    def __post_init__(self) -> None:
-        self._guarded = Guarded(self.name, self.provider, self.guard)
-
+class GuardedModel(Guarded[Model]):
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         send = partial(self.model.reply, request, on_text)
-        reply, attempts = await self._guarded.request(send, request.timeout, request.group, request.owner)
+        reply, attempts = await self.request(send, request.timeout, request.group, request.owner)
         return replace(reply, usage=add_attempts(reply.usage, attempts)) if attempts else reply
 
 
-@dataclass(eq=False)
-class GuardedEmbedder:
-    name: str
-    provider: str
-    embedder: Embedder
-    guard: Guard
-
-    def __post_init__(self) -> None:
-        self._guarded = Guarded(self.name, self.provider, self.guard)
-
+class GuardedEmbedder(Guarded[Embedder]):
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
-        send = partial(self.embedder.embed, texts, timeout)
-        embeddings, attempts = await self._guarded.request(send, timeout)
+        send = partial(self.model.embed, texts, timeout)
+        embeddings, attempts = await self.request(send, timeout)
         return embeddings._replace(usage=add_attempts(embeddings.usage, attempts))
 
 

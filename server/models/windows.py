@@ -19,14 +19,13 @@ from server.debate.facts.setup.limits import Window
 from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name
 from server.models.prices import find_row
-from server.models.providers.addresses import (
+from server.models.providers.endpoints import (
     OLLAMA_PROVIDERS,
+    find_address,
     is_callable,
     is_loopback,
     parse_provider,
-    read_api_base,
 )
-from server.models.providers.endpoints import choose_endpoint
 
 TIMEOUT = 2.0  # seconds for a server to say what it has
 MAX_ANSWER_LENGTH = 20_000_000  # bytes; Ollama sends the whole vocabulary of some models
@@ -66,7 +65,7 @@ class WindowTable:
         """A sentence on the first of these models that Ollama does not have, with what to do; "" if it has all."""
         for name in dict.fromkeys(names):
             plain_name = unwrap_faulty_name(name).removeprefix(LITELLM_PREFIX)
-            model, base = plain_name.partition("/")[2], read_api_base(plain_name)
+            model, base = plain_name.partition("/")[2], find_address(plain_name)
             if parse_provider(plain_name) in OLLAMA_PROVIDERS and name not in self.own:
                 answer = await self._ask(f"{base}/api/show", model, {"model": model})
                 if answer == NOT_FOUND:
@@ -77,8 +76,7 @@ class WindowTable:
         """The tokens of a model's window; 0 where unknown, as for the embedded model, which reads a summary."""
         if name in self.own:
             return self.own[name]
-        endpoint = choose_endpoint(name)
-        base, model = read_api_base(name) or (endpoint.base if endpoint else ""), name.partition("/")[2]
+        base, model = find_address(name), name.partition("/")[2]
         if parse_provider(name) in OLLAMA_PROVIDERS:
             answer = await self._ask(f"{base}/api/show", model, {"model": model})
             return read_ollama_window(answer) or read_window(find_row(name), "max_input_tokens")

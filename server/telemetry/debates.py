@@ -4,18 +4,21 @@ A stretch outlives the request that began it, whose span it is linked to. All st
 below them, have its id.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
+from types import TracebackType
 
 import anyio
 from opentelemetry.context import Context, attach, detach
 from opentelemetry.trace import (
     Link,
     Span,
+    SpanKind,
     StatusCode,
     Tracer,
     get_current_span,
@@ -28,18 +31,99 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queue import count_stuck
 from server.engine.runner import Run
-from server.models import Attempt
+from server.models import Attempt, ModelError, Usage
 from server.redaction import redact_error
 from server.telemetry import OTHER
-from server.telemetry.attempts import AttemptWatch, Attributes, find_cause
 from server.telemetry.instruments import Instruments, LengthGauge
-from server.telemetry.labels import build_seat_name
+from server.telemetry.labels import (
+    build_finish_reason,
+    build_model_name,
+    build_name,
+    build_provider_name,
+    build_seat_name,
+)
 from storage.errors import StorageError
 from storage.outbox import Outbox
 
 NAME = "invoke_workflow debate"
 QUEUE_INTERVAL = 2.0  # seconds between looks at the queue of the hooks
 STUCK_INTERVAL = 10.0  # seconds between looks at what is stuck
+
+Attributes = dict[str, str | int | float | tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class AttemptWatch:
+    """Entered before a request is made, and left when it is over. `more`: attributes of the span alone."""
+
+    attempt: Attempt
+    tracer: Tracer
+    instruments: Instruments
+    parent: Context | None
+    more: Attributes
+    labels: dict[str, str] = field(init=False)
+    span: Span = field(init=False)
+    started: float = field(init=False)
+
+    def __enter__(self) -> None:
+        attempt = self.attempt
+        model = build_model_name(attempt.model)
+        self.labels = {
+            "gen_ai.operation.name": attempt.operation,
+            "gen_ai.provider.name": build_provider_name(attempt.provider),
+            "gen_ai.request.model": model,
+        }
+        attributes: Attributes = {**self.labels, **self.more}
+        if attempt.max_tokens:
+            attributes["gen_ai.request.max_tokens"] = attempt.max_tokens
+        name = f"{attempt.operation} {model}"
+        self.span = self.tracer.start_span(name, self.parent, SpanKind.CLIENT, attributes)
+        self.labels["gen_ai.request.model"] = self.instruments.models.find(model)
+        self.started = perf_counter()
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        labels, seconds = self.labels, perf_counter() - self.started
+        if usage := self.attempt.usage:
+            self.record_usage(usage)
+        if failure := self.attempt.failure or (find_cause(error) if error else ""):
+            labels = {**labels, "error.type": failure}
+            self.span.set_attribute("error.type", failure)
+            self.span.set_status(StatusCode.ERROR)
+        self.instruments.request_seconds.record(seconds, labels)
+        self.span.end()
+
+    def record_usage(self, usage: Usage) -> None:
+        tokens, labels = self.instruments.tokens, self.labels
+        attributes: Attributes = {}
+        if model := build_name(usage.model.partition("?")[0]):
+            attributes["gen_ai.response.model"] = model
+        if reply_id := build_name(usage.reply_id):
+            attributes["gen_ai.response.id"] = reply_id
+        if self.attempt.finish_reason:
+            attributes["gen_ai.response.finish_reasons"] = (build_finish_reason(self.attempt.finish_reason),)
+        if usage.input_tokens or usage.output_tokens:
+            attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
+            attributes["gen_ai.usage.output_tokens"] = usage.output_tokens
+            attributes["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
+            tokens.record(usage.input_tokens, {**labels, "gen_ai.token.type": "input"})
+            tokens.record(usage.output_tokens, {**labels, "gen_ai.token.type": "output"})
+        if usage.cost_usd:
+            attributes["counterpoint.cost_usd"] = cost = float(usage.cost_usd)
+            self.instruments.cost.add(cost, labels)
+        self.span.set_attributes(attributes)
+
+
+def find_cause(error: BaseException) -> str:
+    """Why a request has no answer, in the words of `FailureCause`, or `cancelled`."""
+    if isinstance(error, ModelError):
+        return error.cause
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    if isinstance(error, asyncio.CancelledError):
+        return "timeout" if anyio.current_effective_deadline() <= anyio.current_time() else "cancelled"
+    return "crashed"
 
 
 @dataclass(slots=True)
@@ -74,7 +158,7 @@ class DebateTracer:
         manager.store.subscribe(self.note_commit)
         self._instruments.waiting.sources |= {
             "debates": manager.count_waiting,
-            "models": manager.planner.models.count_waiting,
+            "models": manager.planner.models.guard.count_waiting,
         }
         if outbox:
             manager.keep_running(follow, self._instruments.queue, outbox.count, QUEUE_INTERVAL)

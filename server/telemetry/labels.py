@@ -4,7 +4,9 @@ Callers and providers write some of these names. What does not look like one is 
 """
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
+from typing import Any
 
 from server.debate.facts.setup.seats import is_judge
 from server.debate.seats.registry import SEAT_NAMES
@@ -30,6 +32,34 @@ PROVIDERS = {
 """By our names (litellm's), those of the GenAI conventions; a provider that is not here has the same."""
 
 FINISH_REASONS = ("stop", "length", "tool_calls", "function_call", "content_filter")
+
+MCP_METHODS = {
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+    "sampling/createMessage",
+    "elicitation/create",
+    "roots/list",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "notifications/progress",
+    "notifications/roots/list_changed",
+}
 
 _NAME = re.compile(r"[\w.:/@+-]{1,200}")
 
@@ -74,3 +104,16 @@ class ModelLabels:
                 return OTHER
             self._known.add(name)
         return name
+
+
+class McpNames:
+    """The names of MCP. Clients may send any text as one: what is unknown here is `_OTHER`."""
+
+    def __init__(self, tools: Collection[str] = ()) -> None:
+        self._tools = frozenset(tools)
+
+    def find_method(self, method: Any) -> str:
+        return method if method in MCP_METHODS else OTHER
+
+    def find_tool(self, name: Any) -> str:
+        return name if name in self._tools else OTHER

@@ -9,7 +9,7 @@ from mcp.server.context import CallNext, HandlerResult
 from pydantic import ValidationError
 
 from server.telemetry.instruments import Instruments
-from server.telemetry.mcp_names import McpNames
+from server.telemetry.labels import McpNames
 
 
 class RequestMeter:

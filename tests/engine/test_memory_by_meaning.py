@@ -24,8 +24,7 @@ from server.engine.database.memory import (
 from server.engine.database.store import DebateStore
 from server.models import ModelError
 from server.models.embeddings import TEXTS_AT_ONCE, CachedEmbedder, Embeddings, Vector
-from server.models.fakes.embeddings import ScriptedEmbedder
-from server.models.fakes.scripted import ScriptedModel
+from server.models.fakes.scripted import ScriptedEmbedder, ScriptedModel
 from storage.cache import CachedBody
 from tests.contract.journal_helpers import open_storage
 from tests.contract.journal_similarity import conclude

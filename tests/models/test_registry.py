@@ -59,18 +59,15 @@ def test_where_a_model_is_asked_is_that_of_its_provider(monkeypatch: pytest.Monk
     "name",
     [
         "",
-        " ",
         "gpt 5",
         "a\nb",
-        "a\0b",
         "x" * 201,
         "scripted?speed=1",
         "local?x=1",
         "local/other",
-        "caller/me",
         "caller?name=me",
-        "chatgpt/gpt-5",
         "GitHub_Copilot/gpt-5",
+        "litellm/ollama/m",
     ],
 )
 def test_a_name_that_leads_nowhere_is_refused_at_once(name: str) -> None:
@@ -158,33 +155,13 @@ def test_litellm_knows_the_default_models_and_their_keys(
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("openai/gpt-5.6-terra", "openai"),
-        ("gpt-5.6", "openai"),
-        ("o3-mini", "openai"),
-        ("openai/something-new", "openai"),
-        ("groq/openai/gpt-oss-120b", "openai"),
-        ("anthropic/claude-sonnet-5-5", "anthropic"),
-        ("openrouter/anthropic/claude-sonnet-5.5", "anthropic"),
-        ("bedrock/us.anthropic.claude-sonnet-5-5", "anthropic"),
-        ("gemini/gemini-3.8-flash", "google"),
-        ("ollama/gemma3:27b", "google"),
-        ("ollama/llama3", "llama"),
-        ("together_ai/meta-llama/Llama-3.3-70B", "llama"),
-        ("ollama/mixtral:8x7b", "mistral"),
-        ("mistral/magistral-medium-latest", "mistral"),
-        ("ollama/hermes3", "hermes"),
-        ("openrouter/newvendor/thing", "newvendor"),
-        ("azure/my-deployment", "openai"),
-        ("local", "smollm2"),
         ("scripted?delay=1", "scripted"),
-        ("caller", "caller"),
         ("faulty?model=anthropic/claude-sonnet-5-5&crash=0.1", "anthropic"),
         ("faulty?model=scripted", "scripted"),
         ("faulty", "faulty"),
-        ("mine", "mine"),
     ],
 )
-def test_a_model_belongs_to_the_family_that_trained_it(name: str, expected: str) -> None:
+def test_a_model_behind_faults_belongs_to_the_family_of_that_model(name: str, expected: str) -> None:
     assert registry.family(name) == expected
 
 
@@ -194,14 +171,9 @@ def test_a_model_belongs_to_the_family_that_trained_it(name: str, expected: str)
         ("openai/gpt-5.6-terra", "OPENAI_API_KEY"),
         ("gpt-5.6-terra", "OPENAI_API_KEY"),
         ("anthropic/claude-sonnet-5-5", ""),
-        ("gemini/gemini-3.8-flash", ""),
-        ("openrouter/anthropic/claude", "OPENROUTER_API_KEY"),
         ("faulty?model=openai/gpt-5.6-terra&crash=0.1", "OPENAI_API_KEY"),
         ("faulty?model=scripted", ""),
         ("ollama/llama3", ""),
-        ("local", ""),
-        ("scripted", ""),
-        ("caller", ""),
     ],
 )
 def test_a_key_that_is_missing_is_known_before_anybody_is_asked(name: str, expected: str) -> None:

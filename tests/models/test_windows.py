@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from server.models.providers.addresses import build_ollama_address, read_api_base
-from server.models.providers.litellm import LitellmModel
+from server.models.providers.connections import Connections
+from server.models.providers.endpoints import build_ollama_address, read_api_base
 from server.models.windows import WindowTable, read_listed_window, read_ollama_window
 from tests.contract.model import build_argument_request, reply_in_time
 from tests.support.fixed_answers import serve_answer
 from tests.support.ollama import Ollama
 from tests.support.provider.stub import StubRequest, encode_response
+from tests.support.provider_models import build_direct
 
 pytestmark = pytest.mark.requirement("N23")
 
@@ -66,7 +67,6 @@ async def test_where_ollama_does_not_answer_litellms_table_does(monkeypatch: pyt
         ({"parameters": "num_ctx 8192"}, 8192),
         ({"model_info": {"llama.context_length": "many"}, "parameters": "num_ctx\nnum_ctx x"}, 0),
         ({"model_info": ["x"], "parameters": 3}, 0),
-        (["x"], 0),
         (None, 0),
     ],
 )
@@ -150,7 +150,6 @@ async def test_offline_no_server_elsewhere_is_asked(monkeypatch: pytest.MonkeyPa
     ("host", "address"),
     [
         ("", "http://127.0.0.1:11434"),
-        ("box", "http://box:11434"),
         ("box:8080", "http://box:8080"),
         (":8080", "http://127.0.0.1:8080"),
         ("0.0.0.0", "http://127.0.0.1:11434"),  # noqa: S104  (nothing listens there)
@@ -168,12 +167,10 @@ def test_ollama_is_where_its_own_programs_look_for_it(
     assert build_ollama_address(host) == read_api_base("ollama/m") == address
 
 
-@pytest.mark.usefixtures("litellm_used")
-@pytest.mark.parametrize("provider", ["ollama", "ollama_chat"])
 @pytest.mark.asyncio
-async def test_ollama_is_told_how_much_to_read_and_reads_it(provider: str) -> None:
-    async with Ollama(context_length=40_000) as ollama:
-        model = LitellmModel(f"{provider}/m", api_base=ollama.url)
+async def test_ollama_is_told_how_much_to_read_and_reads_it() -> None:
+    async with Ollama(context_length=40_000) as ollama, Connections() as connections:
+        model = build_direct("ollama/m", ollama.url, connections)
         short = replace(build_argument_request(), window=40_000)
         long = replace(short, max_tokens=30_000)
         for request in (short, long, short):

@@ -5,6 +5,9 @@ from typing import Protocol
 
 import anyio
 
+from server.models.providers.connections import Connections
+from server.models.providers.direct import OllamaModel, OpenAIModel
+from server.models.providers.endpoints import Endpoint
 from server.models.providers.model import ProviderModel
 
 
@@ -14,3 +17,12 @@ class Ask(Protocol):
     def __call__(
         self, name: str = "stub", *, base: str = "", sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     ) -> ProviderModel: ...
+
+
+def build_direct(
+    name: str, base: str, connections: Connections, sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+) -> OpenAIModel | OllamaModel:
+    provider, _, model = name.partition("/")
+    endpoint = Endpoint(provider, model, base, is_ollama=provider == "ollama")
+    kind = OllamaModel if endpoint.is_ollama else OpenAIModel
+    return kind(name, sleep=sleep, endpoint=endpoint, connections=connections)

@@ -35,7 +35,7 @@ from server.debate.state.labels import label_debaters, side_labels
 from server.debate.views.rounds import build_analysis
 from server.debate.views.state import StoredDebate, sum_usage
 from server.debate.views.verdict import build_result, build_verdict
-from server.models.fakes.embeddings import count_words
+from server.models.fakes.scripted import count_words
 
 LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """Every character that `str.splitlines` splits at."""

@@ -14,8 +14,7 @@ import click
 
 from server.cli import session
 from server.cli.installation import models, tokens
-from server.client_configs.handshake import HandshakeError, count_tools
-from server.client_configs.launch import choose_launch_command
+from server.client_configs.launch import HandshakeError, choose_launch_command, count_tools
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import DebateError

@@ -19,8 +19,14 @@ import click
 
 from server.client_configs.clients import CLIENTS, USERS_OWN, Client
 from server.client_configs.documents import check_file, read_entry, remove_entry, set_entry
-from server.client_configs.handshake import HandshakeError, count_tools
-from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND, LaunchCommand, choose_launch_command
+from server.client_configs.launch import (
+    SERVER_NAME,
+    SHARED_COMMAND,
+    HandshakeError,
+    LaunchCommand,
+    choose_launch_command,
+    count_tools,
+)
 from server.files import write_atomically
 
 ENV_HELP = "Pass on this variable, such as a key: its value, with --project a reference to it. Repeatable."

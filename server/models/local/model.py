@@ -29,7 +29,7 @@ import anyio
 
 from server.models import ModelError, OnText, Reply, Request, Usage, limit_time
 from server.models.local import prompting, weights
-from server.models.local.grammars import SCHEMA_TOO_LARGE, build_grammar
+from server.models.local.prompting import SCHEMA_TOO_LARGE, build_grammar
 
 INSTALL_COMMAND = "pip install 'counterpoint-mcp[local]'"
 _REQUIRED_CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}  # which the runtime's x86 wheels use unchecked

@@ -18,7 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from anyio import to_thread
 
-from server.models.providers.addresses import is_loopback
+from server.models.providers.endpoints import is_loopback
 
 if TYPE_CHECKING:
     import aiohttp
@@ -42,7 +42,7 @@ class UnreadableResponseError(Exception):
 
 
 class Connections:
-    """The connections of a process. They use aiohttp, which takes a quarter of httpx's CPU time for a request."""
+    """The connections of a process."""
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None

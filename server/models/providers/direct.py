@@ -3,14 +3,14 @@
 import json
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from server.debate.rules.windows import estimate_tokens
 from server.models import ModelError, OnText, Request
 from server.models.prices import compute_token_cost, find_row
-from server.models.providers.addresses import check_callable
 from server.models.providers.caches import (
     CACHE_OPTIONS,
     OTHERS,
@@ -26,13 +26,18 @@ from server.models.providers.connections import (
     read_lines,
     start_import,
 )
-from server.models.providers.endpoints import KEYED_PROVIDERS, Endpoint
+from server.models.providers.endpoints import KEYED_PROVIDERS, Endpoint, check_callable
 from server.models.providers.errors import ProviderFailure, classify_error
-from server.models.providers.model import ProviderModel
-from server.models.providers.request import EFFORT
+from server.models.providers.model import EFFORT, ProviderCaller, ProviderModel
 from server.models.providers.response import Completion, read_completion, read_stream, read_token_count
 
+if TYPE_CHECKING:
+    import aiohttp
+
 MAX_ERROR_LENGTH = 4_000
+
+MIN_OLLAMA_WINDOW = 8192  # tokens
+OLLAMA_MARGIN = 1.5  # code and tables have more tokens than the estimate
 
 
 class Fields(dict[str, Any]):
@@ -43,12 +48,31 @@ class Fields(dict[str, Any]):
 
 
 @dataclass(eq=False)
-class DirectModel(ProviderModel):
-    """A model asked over HTTP. Subclasses define the paths and shapes of their protocol."""
+class DirectCaller(ProviderCaller):
+    """Asks an endpoint over HTTP."""
 
     _: KW_ONLY
     endpoint: Endpoint
     connections: Connections
+
+    async def prepare(self) -> None:
+        check_callable(self.name, self.endpoint.base)
+        if self.endpoint.provider in KEYED_PROVIDERS and not self.endpoint.key:
+            set_it = f"Set {self.endpoint.key_variable}, or choose another model."
+            raise ModelError("unauthorized", f"{self.name}: there is no key for it. {set_it}")
+
+    def post(self, path: str, body: dict[str, Any]) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
+        headers = {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
+        return self.connections.post(self.endpoint.base + path, json.dumps(body).encode(), headers)
+
+    def classify(self, error: Exception) -> ProviderFailure:
+        key_variable = self.endpoint.key_variable if self.endpoint.key else ""
+        return classify_error(error, self.name, key_variable=key_variable)
+
+
+@dataclass(eq=False)
+class DirectModel(DirectCaller, ProviderModel):
+    """A model asked over HTTP. Subclasses define the paths and shapes of their protocol."""
 
     path = ""
 
@@ -66,13 +90,9 @@ class DirectModel(ProviderModel):
     def start_loading(self) -> None:
         start_import()
 
-    async def prepare(self) -> None:
-        check_endpoint(self.name, self.endpoint)
-
     async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
-        body = json.dumps(self.build_body(request, extras, stream=on_text is not None)).encode()
-        headers = {"authorization": f"Bearer {self.endpoint.key}"} if self.endpoint.key else {}
-        async with self.connections.post(self.endpoint.base + self.path, body, headers) as response:
+        body = self.build_body(request, extras, stream=on_text is not None)
+        async with self.post(self.path, body) as response:
             try:
                 if on_text:
                     completion = await read_stream(self._read_chunks(read_lines(response)), on_text)
@@ -89,9 +109,6 @@ class DirectModel(ProviderModel):
             async for line in lines:
                 if chunk := self.read_line(line):
                     yield chunk
-
-    def classify(self, error: Exception) -> ProviderFailure:
-        return classify_direct_error(error, self.name, self.endpoint)
 
     def look_up_cost(self, counts: Any) -> str:
         output_tokens = read_token_count(counts, "completion_tokens")
@@ -158,6 +175,7 @@ class OpenAIModel(DirectModel):
 class OllamaModel(DirectModel):
     path = "/api/chat"
     _call_ids: Iterator[int] = field(default_factory=count, init=False)
+    _window: int = field(default=MIN_OLLAMA_WINDOW, init=False)  # the largest that it was asked for
 
     def build_body(self, request: Request, extras: dict[str, Any], *, stream: bool) -> dict[str, Any]:
         options = {"num_ctx": self.choose_window(request), "num_predict": self.find_limit(request)}
@@ -179,6 +197,19 @@ class OllamaModel(DirectModel):
     def read_whole(self, answer: Any) -> Fields:
         return self._translate(answer, "message")
 
+    def choose_window(self, request: Request) -> int:
+        """The `num_ctx` to ask Ollama for. Without it Ollama cuts prompts silently.
+
+        Memory grows with it, and another value loads the model again: so it is a power of two with room to spare, and
+        never less than before. It has room for twice the thinking tokens needed so far, since unused room costs memory.
+        """
+        tokens = estimate_tokens(message.content for message in request.prompt.messages)
+        text = self.find_limit(request) - request.thinking_tokens
+        thoughts = min(2 * self._max_thinking_tokens, request.thinking_tokens)
+        while self._window < tokens * OLLAMA_MARGIN + text + thoughts:
+            self._window *= 2
+        return min(self._window, request.window or self._window)
+
     def _translate(self, answer: Any, part: str) -> Fields:
         """Translate one of Ollama's objects into OpenAI's protocol."""
         message = answer.message or Fields()
@@ -196,18 +227,6 @@ def add_thoughts(counts: Fields) -> Fields:
     thinking_tokens = read_token_count(counts.completion_tokens_details, "reasoning_tokens")
     output_tokens = read_token_count(counts, "completion_tokens") + thinking_tokens
     return Fields(counts | {"completion_tokens": output_tokens})
-
-
-def check_endpoint(name: str, endpoint: Endpoint) -> None:
-    """Raises ModelError for an endpoint that may not be asked, or that lacks its key."""
-    check_callable(name, endpoint.base)
-    if endpoint.provider in KEYED_PROVIDERS and not endpoint.key:
-        set_it = f"Set {endpoint.key_variable}, or choose another model."
-        raise ModelError("unauthorized", f"{name}: there is no key for it. {set_it}")
-
-
-def classify_direct_error(error: Exception, name: str, endpoint: Endpoint) -> ProviderFailure:
-    return classify_error(error, name, key_variable=endpoint.key_variable if endpoint.key else "")
 
 
 def parse(data: bytes) -> Any:

@@ -1,6 +1,5 @@
 """Embeddings of providers: asked directly where they speak OpenAI's protocol, else through litellm."""
 
-import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -9,14 +8,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from server.debate.facts.setup.limits import Price
-from server.models import LITELLM_PREFIX, Attempt, Usage
+from server.models import Attempt, Usage
 from server.models.embeddings import Embeddings, build_embeddings
-from server.models.providers.addresses import check_callable, read_api_base
-from server.models.providers.connections import Connections, UnreadableResponseError, read_body
-from server.models.providers.direct import check_endpoint, classify_direct_error, parse
-from server.models.providers.endpoints import Endpoint
-from server.models.providers.errors import ProviderFailure
-from server.models.providers.litellm import classify_litellm_error, get_litellm, import_litellm
+from server.models.providers.connections import UnreadableResponseError, read_body
+from server.models.providers.direct import DirectCaller, parse
+from server.models.providers.litellm import LitellmCaller, import_litellm
 from server.models.providers.model import ProviderCaller
 
 
@@ -54,45 +50,20 @@ class ProviderEmbedder(ProviderCaller):
 
 
 @dataclass(eq=False)
-class DirectEmbedder(ProviderEmbedder):
+class DirectEmbedder(DirectCaller, ProviderEmbedder):
     """OpenAI's protocol, which Ollama has as well."""
 
-    _: KW_ONLY
-    endpoint: Endpoint
-    connections: Connections
-
-    async def prepare(self) -> None:
-        check_endpoint(self.name, self.endpoint)
-
     async def ask(self, texts: Sequence[str]) -> Answer:
-        endpoint = self.endpoint
-        body = json.dumps({"model": endpoint.model, "input": list(texts)}).encode()
-        headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
-        path = "/v1/embeddings" if endpoint.is_ollama else "/embeddings"
-        async with self.connections.post(endpoint.base + path, body, headers) as response:
+        path = "/v1/embeddings" if self.endpoint.is_ollama else "/embeddings"
+        async with self.post(path, {"model": self.endpoint.model, "input": list(texts)}) as response:
             return read_answer(parse(await read_body(response)))
 
-    def classify(self, error: Exception) -> ProviderFailure:
-        return classify_direct_error(error, self.name, self.endpoint)
 
-
-@dataclass(eq=False)
-class LitellmEmbedder(ProviderEmbedder):
-    @property
-    def litellm_name(self) -> str:
-        return self.name.removeprefix(LITELLM_PREFIX)
-
-    async def prepare(self) -> None:
-        check_callable(self.name, read_api_base(self.litellm_name))
-        await get_litellm()
-
+class LitellmEmbedder(LitellmCaller, ProviderEmbedder):
     async def ask(self, texts: Sequence[str]) -> Answer:
         options = {"num_retries": 0, "max_retries": 0}
         answer = await import_litellm().aembedding(model=self.litellm_name, input=list(texts), **options)
         return read_answer(parse(answer.model_dump_json().encode()))
-
-    def classify(self, error: Exception) -> ProviderFailure:
-        return classify_litellm_error(error, self.name)
 
 
 def read_answer(answer: Any) -> Answer:

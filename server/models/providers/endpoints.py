@@ -1,13 +1,16 @@
-"""Decides which models are asked directly, without litellm, and at which address."""
+"""Which models are asked directly, without litellm, at which addresses, and whether these may be called."""
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cache
+from urllib.parse import urlsplit
 
-from server.models import LITELLM_PREFIX
+from server.models import LITELLM_PREFIX, ModelError
 from server.models.prices import find_row, load_table
-from server.models.providers.addresses import OLLAMA_PROVIDERS, parse_provider, read_api_base
 
+OLLAMA_PROVIDERS = ("ollama", "ollama_chat")
+OLLAMA_PORT = 11434
 ADDRESSES = {
     "openai": "https://api.openai.com/v1",
     "deepseek": "https://api.deepseek.com/v1",
@@ -43,26 +46,27 @@ class Endpoint:
         return os.environ.get(self.key_variable, "")
 
 
-def choose_endpoint(name: str, api_base: str = "", mode: str = "chat") -> Endpoint | None:
+def choose_endpoint(name: str, mode: str = "chat") -> Endpoint | None:
     """The endpoint of a model that can be asked directly; None where only litellm can ask.
 
     A provider that litellm does not know is a server of the user, if `{PROVIDER}_API_BASE` is set. Models that need
     another protocol than that of `mode`, by litellm's table, are left to litellm.
     """
-    provider, row = parse_provider(name), find_row(name)
-    if row.get("mode", mode) != mode or ("/" not in name and row.get("litellm_provider") != "openai"):
+    if name.startswith(LITELLM_PREFIX):
         return None
-    model = name.partition("/")[2] or name
-    base = api_base or read_api_base(name) or ADDRESSES.get(provider, "")
+    provider, model, row = parse_provider(name), name.partition("/")[2] or name, find_row(name)
+    base = read_api_base(name) or ADDRESSES.get(provider, "")
     if provider in OLLAMA_PROVIDERS:
         return Endpoint("ollama", model, base, is_ollama=True)
+    if row.get("mode", mode) != mode or ("/" not in name and row.get("litellm_provider") != "openai"):
+        return None
     is_compatible = provider in ADDRESSES or provider not in _list_litellm_providers()
     return Endpoint(provider, model, base.rstrip("/")) if base and is_compatible else None
 
 
 def find_address(name: str, mode: str = "chat") -> str:
     """The address where a provider's model is asked; "" for litellm's default."""
-    endpoint = None if name.startswith(LITELLM_PREFIX) else choose_endpoint(name, mode=mode)
+    endpoint = choose_endpoint(name, mode)
     return endpoint.base if endpoint else read_api_base(name.removeprefix(LITELLM_PREFIX))
 
 
@@ -74,3 +78,48 @@ def is_of_known_provider(name: str) -> bool:
 @cache  # the table does not change
 def _list_litellm_providers() -> frozenset[str]:
     return frozenset(str(row.get("litellm_provider")) for row in load_table().values())
+
+
+def parse_provider(name: str) -> str:
+    return name.partition("/")[0].lower() if "/" in name else "openai"
+
+
+def is_offline() -> bool:
+    return os.environ.get("COUNTERPOINT_OFFLINE", "") not in ("", "0")
+
+
+def is_loopback(url: str) -> bool:
+    return bool(re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", urlsplit(url).hostname or ""))
+
+
+def is_callable(url: str) -> bool:
+    """Whether a server may be called: offline only one on this machine."""
+    return not is_offline() or is_loopback(url)
+
+
+def check_callable(name: str, base: str) -> None:
+    """Raises ModelError where a model may not be asked at this address."""
+    if not is_callable(base):
+        rule = "only models on this machine may be called then (an api_base on 127.0.0.1)"
+        detail = f"{name} was not asked: COUNTERPOINT_OFFLINE is set, and {rule}."
+        raise ModelError("bad_request", detail)
+
+
+def read_api_base(name: str) -> str:
+    """The configured address of a model's provider; "" for litellm's default."""
+    provider = parse_provider(name)
+    is_ollama = provider in OLLAMA_PROVIDERS
+    prefix = "OLLAMA" if is_ollama else provider.upper()
+    address = os.environ.get(f"{prefix}_API_BASE") or os.environ.get(f"{prefix}_BASE_URL") or ""
+    return address or (build_ollama_address(os.environ.get("OLLAMA_HOST", "")) if is_ollama else "")
+
+
+def build_ollama_address(host: str) -> str:
+    """The address that Ollama's own programs make of OLLAMA_HOST: a host, a port, both, or an address."""
+    host = host.strip()
+    address = urlsplit(host if "://" in host else f"http://{host}")
+    usual_port = {"http": 80, "https": 443}.get(address.scheme, OLLAMA_PORT) if "://" in host else OLLAMA_PORT
+    # A server that listens on all interfaces is asked on loopback.
+    name = address.hostname if address.hostname not in (None, "0.0.0.0", "::") else "127.0.0.1"  # noqa: S104
+    name = f"[{name}]" if ":" in str(name) else name
+    return f"{address.scheme}://{name}:{address.port or usual_port}{address.path.rstrip('/')}"

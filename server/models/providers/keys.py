@@ -11,19 +11,27 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import platformdirs
 from anyio import to_thread
 
-from server.debate.facts.errors import require
+from server.debate.facts.errors import DebateError, require
 from server.files import write_atomically
-from server.models.providers import keyrings
-from server.models.providers.keyrings import KeyStoreError
 from server.redaction import MIN_LENGTH, is_secret_name, learn_secrets, redact_error
 
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
+
+SERVICE = "counterpoint"  # the name under which the keyring holds our keys
+WAIT_SECONDS = 5.0  # for a keyring that may be asking a person to unlock it
+USE_FILE = (
+    "To do without it, set the keys with PYTHON_KEYRING_BACKEND=keyring.backends.fail.Keyring in the environment, and "
+    "a file is used."
+)
 MAX_FILE_BYTES = 200_000
 MAX_KEY_LENGTH = 8_000
 SET_AGAIN = "Remove it, and set the keys again: `counterpoint keys set NAME`."
@@ -31,6 +39,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 _VARIABLE = re.compile(r"(?!COUNTERPOINT_)[A-Z][A-Z0-9_]{0,99}")
 _KEY = re.compile(r"[!-~]+")  # what may stand in a header: ASCII without spaces
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 origins: dict[str, str] = {}
@@ -38,6 +47,10 @@ origins: dict[str, str] = {}
 
 problem = ""
 """Why stored keys are not in use, and what to do about it; "" if all are."""
+
+
+class KeyStoreError(DebateError):
+    """Stored keys cannot be read or written. The text says what to do, and never holds a key."""
 
 
 class StoredKeys(NamedTuple):
@@ -79,9 +92,7 @@ def check_key(value: str) -> str:
     value = value.strip()
     learn_secrets([value])
     require(
-        MIN_LENGTH <= len(value) <= MAX_KEY_LENGTH
-        and value.isascii()
-        and re.fullmatch(r"[!-~]+", value) is not None,
+        MIN_LENGTH <= len(value) <= MAX_KEY_LENGTH and _KEY.fullmatch(value) is not None,
         f"This is not a key: a key has {MIN_LENGTH} to {MAX_KEY_LENGTH:,} letters, digits and signs, without spaces. "
         "Copy it once more from the page of its provider.",
     )
@@ -97,7 +108,7 @@ def load(environ: MutableMapping[str, str] = os.environ) -> None:
         learn_secrets(stored_keys.in_file.values())
         add_to_environment(environ, stored_keys.in_file, f"the file {default_path()}")
         if missing_names := sorted(name for name in stored_keys.in_keyring if not environ.get(name)):
-            title, values = keyrings.read(missing_names)
+            title, values = read_keyring(missing_names)
             learn_secrets(values.values())
             add_to_environment(environ, values, title)
     except KeyStoreError as error:
@@ -131,8 +142,8 @@ def store(variable: str, value: str) -> str:
     with lock_file() as change:
         stored_keys = read_stored()
         other_keys = {name: text for name, text in stored_keys.in_file.items() if name != variable}
-        if backend := keyrings.load_keyring():
-            keyrings.write(backend, variable, value)
+        if backend := load_keyring():
+            write_to_keyring(backend, variable, value)
             change(StoredKeys(other_keys, stored_keys.in_keyring | {variable}))
             return f"the keyring ({backend.name})"
         change(StoredKeys(other_keys | {variable: value}, stored_keys.in_keyring - {variable}))
@@ -145,8 +156,8 @@ def remove(variable: str) -> bool:
         stored_keys = read_stored()
         if variable not in stored_keys.in_file and variable not in stored_keys.in_keyring:
             return False
-        if variable in stored_keys.in_keyring and (backend := keyrings.load_keyring()):
-            keyrings.delete(backend, variable)
+        if variable in stored_keys.in_keyring and (backend := load_keyring()):
+            delete_from_keyring(backend, variable)
         other_keys = {name: text for name, text in stored_keys.in_file.items() if name != variable}
         change(StoredKeys(other_keys, stored_keys.in_keyring - {variable}))
         return True
@@ -167,17 +178,14 @@ def read_stored() -> StoredKeys:
         check_folder(path.parent)
         check_owner(path, status, 0o077, "read or changed", "600")
         content = file.read(MAX_FILE_BYTES + 1) if stat.S_ISREG(status.st_mode) else b""
-    try:
+    with suppress(ValueError, LookupError, TypeError, RecursionError):
         data = json.loads(content)
         stored_keys = StoredKeys(dict(data["file"]), frozenset(data["keyring"]))
         are_names = all(map(is_variable, [*stored_keys.in_file, *stored_keys.in_keyring]))
-        if len(content) > MAX_FILE_BYTES or not (
-            are_names and all(map(_KEY.fullmatch, stored_keys.in_file.values()))
-        ):
-            raise ValueError("not as it is written here")  # noqa: TRY301
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise KeyStoreError(f"The stored keys in {path} cannot be read. {SET_AGAIN}") from None
-    return stored_keys
+        are_keys = all(map(_KEY.fullmatch, stored_keys.in_file.values()))
+        if are_names and are_keys and len(content) <= MAX_FILE_BYTES:
+            return stored_keys
+    raise KeyStoreError(f"The stored keys in {path} cannot be read. {SET_AGAIN}")
 
 
 def check_folder(folder: Path) -> None:
@@ -225,3 +233,93 @@ def wait_for_lock(descriptor: int) -> None:
 def format_file(stored_keys: StoredKeys) -> str:
     data = {"file": dict(sorted(stored_keys.in_file.items())), "keyring": sorted(stored_keys.in_keyring)}
     return json.dumps(data, indent=1) + "\n"
+
+
+def load_keyring() -> "KeyringBackend | None":
+    """The keyring, or None where there is none. Raises KeyStoreError."""
+    try:
+        import keyring  # noqa: PLC0415  (an extra)
+        from keyring.backends import fail, null  # noqa: PLC0415
+    except ImportError:
+        return None
+    with explain_failure("The keyring"):
+        backend = keyring.get_keyring()
+    return None if isinstance(backend, fail.Keyring | null.Keyring) else backend
+
+
+def write_to_keyring(backend: "KeyringBackend", variable: str, value: str) -> None:
+    """Raises KeyStoreError, also if the value is not there afterwards."""
+    with explain_failure(f"The keyring ({backend.name})"):
+        backend.set_password(SERVICE, variable, value)
+        is_kept = backend.get_password(SERVICE, variable) == value
+    if not is_kept:
+        raise KeyStoreError(f"The keyring ({backend.name}) did not keep the key. {USE_FILE}")
+
+
+def delete_from_keyring(backend: "KeyringBackend", variable: str) -> None:
+    """Raises KeyStoreError, not for a key that is gone already."""
+    from keyring.errors import PasswordDeleteError  # noqa: PLC0415
+
+    with explain_failure(f"The keyring ({backend.name})"):
+        try:
+            backend.delete_password(SERVICE, variable)
+        except PasswordDeleteError:
+            if backend.get_password(SERVICE, variable) is not None:
+                raise
+
+
+def read_keyring(variables: list[str]) -> tuple[str, dict[str, str]]:
+    """(the keyring's title, its values by variable). Raises KeyStoreError, at the latest after `WAIT_SECONDS`."""
+
+    def read_all() -> tuple[str, dict[str, str]]:
+        backend = load_keyring()
+        if backend is None:
+            names = ", ".join(variables)
+            raise KeyStoreError(
+                f"The keyring that holds {names} is not there: start where it is, or set the keys again with "
+                "`counterpoint keys set`. The extra is installed with: pip install 'counterpoint-mcp[keyring]'"
+            )
+        title = f"the keyring ({backend.name})"
+        with explain_failure(title[0].upper() + title[1:]):
+            values = {name: backend.get_password(SERVICE, name) or "" for name in variables}
+        if lost_names := [name for name in variables if not values[name]]:
+            hint = f"run `counterpoint keys set {lost_names[0]}` again, or `counterpoint keys remove {lost_names[0]}`"
+            logger.warning("%s no longer holds %s: %s.", title, ", ".join(lost_names), hint)
+        return title, {name: value for name, value in values.items() if value}
+
+    return call_with_limit(read_all)
+
+
+@contextmanager
+def explain_failure(title: str) -> Iterator[None]:
+    """Turn any error into a KeyStoreError. Its text is not repeated: it may hold a key."""
+    try:
+        yield
+    except KeyStoreError:
+        raise
+    except Exception as error:  # noqa: BLE001  (backends raise what their libraries raise)
+        is_locked = type(error).__name__ in ("KeyringLocked", "InitError")
+        problem = "is locked" if is_locked else f"failed ({type(error).__name__})"
+        raise KeyStoreError(f"{title} {problem}. Unlock it, and try again. {USE_FILE}") from None
+
+
+def call_with_limit(function: Callable[[], T]) -> T:
+    """Call the function in a thread. Raises KeyStoreError after `WAIT_SECONDS`; the thread is then left to itself."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:  # noqa: BLE001  (raised again below)
+            errors.append(error)
+
+    thread = Thread(target=run, name="keyring", daemon=True)
+    thread.start()
+    thread.join(WAIT_SECONDS)
+    if errors:
+        raise errors[0]
+    if not results:
+        problem = f"The keyring did not answer within {WAIT_SECONDS:.0f} s; it may wait to be unlocked"
+        raise KeyStoreError(f"{problem}. Unlock it, and start again. {USE_FILE}")
+    return results[0]

@@ -13,7 +13,6 @@ import os
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from threading import Thread
@@ -21,13 +20,6 @@ from typing import Any
 
 from server.models import LITELLM_PREFIX, ModelError, OnText, Request
 from server.models.prices import MAX_COST_USD, find_row
-from server.models.providers.addresses import (
-    OLLAMA_PROVIDERS,
-    check_callable,
-    is_offline,
-    parse_provider,
-    read_api_base,
-)
 from server.models.providers.caches import ANTHROPIC, OTHERS, PromptCache, build_blocks
 from server.models.providers.connections import (
     MAX_RESPONSE_BYTES,
@@ -35,9 +27,9 @@ from server.models.providers.connections import (
     UnreadableResponseError,
     check_size,
 )
+from server.models.providers.endpoints import check_callable, is_offline, parse_provider, read_api_base
 from server.models.providers.errors import ProviderFailure, classify_error
-from server.models.providers.model import ProviderModel
-from server.models.providers.request import EFFORT
+from server.models.providers.model import EFFORT, ProviderCaller, ProviderModel
 from server.models.providers.response import (
     Completion,
     read_completion,
@@ -60,19 +52,23 @@ ANTHROPIC_BUDGETS = {"low": 1_024, "medium": 2_048, "high": 4_096}
 _import: Future[Any] | None = None  # the one that runs, or ran last
 
 
-@dataclass(eq=False)
-class LitellmModel(ProviderModel):
-    """`litellm/NAME` is NAME, whatever it is, as litellm has it."""
+class LitellmCaller(ProviderCaller):
+    """Asks by litellm. `litellm/NAME` is NAME, whatever it is, as litellm has it."""
 
     @property
     def litellm_name(self) -> str:
         return self.name.removeprefix(LITELLM_PREFIX)
 
-    @property
-    def has_functions(self) -> bool:
-        # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
-        return parse_provider(self.litellm_name) != "ollama"
+    async def prepare(self) -> None:
+        check_callable(self.name, read_api_base(self.litellm_name))
+        await get_litellm()
 
+    def classify(self, error: Exception) -> ProviderFailure:
+        missing_variables = list_missing_variables(import_litellm(), self.litellm_name)
+        return classify_error(error, self.name, missing_variables, find_key_variable(self.litellm_name))
+
+
+class LitellmModel(LitellmCaller, ProviderModel):
     @property
     def cache(self) -> PromptCache:
         is_anthropic = parse_provider(self.litellm_name) == "anthropic" or self.litellm_name.startswith(
@@ -82,10 +78,6 @@ class LitellmModel(ProviderModel):
 
     def start_loading(self) -> None:
         start_import()
-
-    async def prepare(self) -> None:
-        check_callable(self.name, self.api_base or read_api_base(self.litellm_name))
-        await get_litellm()
 
     async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
         litellm = import_litellm()
@@ -101,9 +93,6 @@ class LitellmModel(ProviderModel):
                 raise unreadable from None
             raise
 
-    def classify(self, error: Exception) -> ProviderFailure:
-        return classify_litellm_error(error, self.name)
-
     def look_up_cost(self, counts: Any) -> str:
         return look_up_litellm_cost(import_litellm(), self.litellm_name, counts)
 
@@ -117,19 +106,14 @@ class LitellmModel(ProviderModel):
         return other_extras | (budget if limit > min(ANTHROPIC_BUDGETS.values()) else {})
 
     def _build_arguments(self, request: Request) -> dict[str, Any]:
-        provider = parse_provider(self.litellm_name)
         messages: list[dict[str, Any]] = [
             {"role": m.role, "content": m.content} for m in request.prompt.messages
         ]
         if request.marks and self.cache.mark:
             messages[-1]["content"] = build_blocks(request, self.cache.mark)
         # Offline, litellm must use the address that was checked.
-        is_explicit = is_offline() or provider in OLLAMA_PROVIDERS
-        api_base = self.api_base or (read_api_base(self.litellm_name) if is_explicit else "")
-        arguments: dict[str, Any] = {"api_base": api_base} if api_base else {}
-        if provider in OLLAMA_PROVIDERS:
-            arguments["num_ctx"] = self.choose_window(request)
-        return arguments | {
+        api_base = read_api_base(self.litellm_name) if is_offline() else ""
+        return ({"api_base": api_base} if api_base else {}) | {
             "model": self.litellm_name,
             "messages": messages,
             "max_tokens": self.find_limit(request),
@@ -138,12 +122,6 @@ class LitellmModel(ProviderModel):
             "max_retries": 0,  # of the OpenAI client below litellm
             "drop_params": True,
         }
-
-
-def classify_litellm_error(error: Exception, name: str) -> ProviderFailure:
-    litellm_name = name.removeprefix(LITELLM_PREFIX)
-    missing_variables = list_missing_variables(import_litellm(), litellm_name)
-    return classify_error(error, name, missing_variables, find_key_variable(litellm_name))
 
 
 def find_unreadable(error: BaseException | None) -> UnreadableResponseError | None:
@@ -228,10 +206,6 @@ def import_litellm() -> Any:
     learn_secrets(find_secrets(os.environ))  # the import reads a file .env
     litellm.suppress_debug_info = True  # otherwise errors print to standard output
     litellm.telemetry = False
-    with suppress(ImportError):
-        # It would ask Ollama about the model at every turn, and block this process; `windows` asks once.
-        ollama = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
-        ollama.get_model_info = lambda *_, **__: None
     limit_responses(import_module("litellm.llms.custom_httpx.aiohttp_transport").AiohttpResponseStream)
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         # Its log records contain requests, keys and tracebacks.

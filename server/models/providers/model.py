@@ -4,14 +4,15 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import anyio
 
 from server.debate.facts.setup.limits import Price
-from server.debate.rules.windows import estimate_tokens, find_unread_prompt
+from server.debate.facts.setup.options import ThinkingMode
+from server.debate.rules.windows import find_unread_prompt
 from server.models import (
     MAX_ATTEMPTS,
     Attempt,
@@ -27,7 +28,6 @@ from server.models import (
 from server.models.prices import find_row
 from server.models.providers.caches import CACHE_FIELDS, OTHERS, PromptCache, build_cache_fields
 from server.models.providers.errors import ProviderFailure
-from server.models.providers.request import EFFORT, build_extras
 from server.models.providers.response import Completion, build_reply, build_usage, read_token_count
 from server.models.resilience import Cooldown, Sleep
 
@@ -35,9 +35,13 @@ MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
 
 MIN_LIMIT = 256  # tokens of a reply: a refused limit is not halved below it
 
-MIN_OLLAMA_WINDOW = 8192  # tokens
-OLLAMA_MARGIN = 1.5  # code and tables have more tokens than the estimate
+EFFORT = "reasoning_effort"
 
+EFFORTS: dict[ThinkingMode, str] = {"low": "low", "medium": "medium", "high": "high", "off": "none"}
+"""Our levels of thinking in OpenAI's protocol."""
+
+_BOUNDS = ("maxLength", "minLength", "minimum", "maximum", "minItems", "maxItems", "pattern", "format")
+_NO_SCHEMAS = (*_BOUNDS, "properties")
 
 A = TypeVar("A")
 
@@ -132,17 +136,10 @@ class ProviderModel(ProviderCaller):
     """A provider's model. It asks again without functions and schema, or for a shorter reply, if they are refused."""
 
     _: KW_ONLY
-    api_base: str = ""
     price: Price | None = None  # the operator's price, which wins over any table
-    _window: int = 0  # the largest window that Ollama was asked for
     _limit: int = 0  # tokens of a reply after the endpoint refused a higher limit; 0 if it refused none
     _max_thinking_tokens: int = 0  # the most that any reply needed
     _refused: set[str] = field(default_factory=set)  # extras that the endpoint does not take
-
-    @property
-    def has_functions(self) -> bool:
-        """Whether functions can be offered at all."""
-        return True
 
     @property
     def cache(self) -> PromptCache:
@@ -181,20 +178,6 @@ class ProviderModel(ProviderCaller):
         bounds = (tokens, table_limit if isinstance(table_limit, int) else 0, self._limit)
         return min(bound for bound in bounds if bound > 0)
 
-    def choose_window(self, request: Request) -> int:
-        """The `num_ctx` to ask Ollama for. Without it Ollama cuts prompts silently.
-
-        Memory grows with it, and another value loads the model again: so it is a power of two with room to spare, and
-        never less than before. It has room for twice the thinking tokens needed so far, since unused room costs memory.
-        """
-        tokens = estimate_tokens(message.content for message in request.prompt.messages)
-        self._window = self._window or MIN_OLLAMA_WINDOW
-        text = self.find_limit(request) - request.thinking_tokens
-        thoughts = min(2 * self._max_thinking_tokens, request.thinking_tokens)
-        while self._window < tokens * OLLAMA_MARGIN + text + thoughts:
-            self._window *= 2
-        return min(self._window, request.window or self._window)
-
     async def _complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
         """As `complete`. Where OpenAI reports an error because the limit was too low, this returns a cut reply."""
         try:
@@ -206,7 +189,7 @@ class ProviderModel(ProviderCaller):
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
         await self.prepare()  # before the timeout starts: an import takes seconds
-        all_extras = build_extras(self.name, request, has_functions=self.has_functions)
+        all_extras = build_extras(self.name, request)
         all_extras |= build_cache_fields(self.cache, request)
         extras = {key: all_extras[key] for key in all_extras.keys() - self._refused}
         has_streamed = False
@@ -256,3 +239,35 @@ class ProviderModel(ProviderCaller):
             "sent_tokens": find_unread_prompt(text, usage.input_tokens, request.window),
         }
         return build_reply(self.name, completion, usage.model_copy(update=measures))
+
+
+def build_extras(name: str, request: Request) -> dict[str, Any]:
+    """The fields that an endpoint may refuse: the effort, and the request's functions or the schema of the answer."""
+    effort = {EFFORT: EFFORTS[request.thinking]} if request.thinking else {}
+    return effort | build_format(name, request)
+
+
+def build_format(name: str, request: Request) -> dict[str, Any]:
+    """The request's functions, or else the schema of the answer: some providers refuse both together.
+
+    The table knows few models that support either. So all get them, unless litellm's table denies it; what an endpoint
+    refuses is left out from then on. Our own schemas use strict mode. A caller's schema may use keywords that strict
+    modes reject, so it is sent unchanged and not strict; a schema of anything but an object is not sent.
+    """
+    if request.functions:
+        return {"tools": [{"type": "function", "function": asdict(row)} for row in request.functions]}
+    schema, strict = request.prompt.schema, request.prompt.strict
+    is_sent = schema is not None and request.sends_schema and (strict or schema.get("type") == "object")
+    if not is_sent or find_row(name).get("supports_response_schema") is False:
+        return {}
+    answer = {"name": "answer", "strict": strict, "schema": remove_bounds(schema) if strict else schema}
+    return {"response_format": {"type": "json_schema", "json_schema": answer}}
+
+
+def remove_bounds(schema: Any) -> Any:
+    """The schema without bounds, which strict modes reject. The core checks them."""
+    if isinstance(schema, dict):
+        plain = {key: remove_bounds(value) for key, value in schema.items() if key not in _NO_SCHEMAS}
+        names = {name: remove_bounds(part) for name, part in schema.get("properties", {}).items()}
+        return plain | ({"properties": names} if names else {})
+    return [remove_bounds(item) for item in schema] if isinstance(schema, list) else schema

@@ -26,6 +26,7 @@ async def stub(litellm_used: None, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     _ = litellm_used
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     async with Stub(retry_after="0.01", echo_key=True) as stub:
+        monkeypatch.setenv("OPENAI_API_BASE", stub.url)
         yield stub
 
 
@@ -33,10 +34,10 @@ async def no_wait(_seconds: float) -> None:
     """The pauses between retries are measured elsewhere; here they would only be waited for."""
 
 
-async def debated(database: str, stub: Stub, third: str, *, judge: str = "fine") -> DebateSnapshot:
+async def debated(database: str, third: str, *, judge: str = "fine") -> DebateSnapshot:
     """A debate of two who are fine and a third whose model is named after what goes wrong with it."""
     names = {"fine", third, judge}
-    models = {name: LitellmModel(f"openai/{name}", api_base=stub.url, sleep=no_wait) for name in names}
+    models = {name: LitellmModel(f"openai/{name}", sleep=no_wait) for name in names}
     seats = (("Ada", "fine"), ("Ben", "fine"), ("Cy", third))
     debaters = [DebaterInput(name=name, stance=name, model=model) for name, model in seats]
     options = {"judges": {"models": [judge]}, "limits": {"turn_timeout": 1 if third == "hang" else 30}}
@@ -59,7 +60,7 @@ async def debated(database: str, stub: Stub, third: str, *, judge: str = "fine")
 async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
     database: str, stub: Stub, third: str, cause: str, told: str, asked: int
 ) -> None:
-    snapshot = await debated(database, stub, third)
+    snapshot = await debated(database, third)
 
     assert snapshot.status == "concluded"
     first_round = [failure for failure in snapshot.debate.failures if failure.round == 1]
@@ -72,7 +73,7 @@ async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
 
 
 async def test_prose_in_place_of_a_verdict_is_never_a_vote(database: str, stub: Stub) -> None:
-    snapshot = await debated(database, stub, "fine", judge="prose")
+    snapshot = await debated(database, "fine", judge="prose")
 
     assert snapshot.status == "paused"
     assert [failure.cause for failure in snapshot.debate.failures] == ["unreadable"] * 4
@@ -82,8 +83,9 @@ async def test_prose_in_place_of_a_verdict_is_never_a_vote(database: str, stub: 
     assert len(repairs) == 2
 
 
-async def test_a_million_characters_are_cut_to_a_turn(database: str, stub: Stub) -> None:
-    snapshot = await debated(database, stub, "huge")
+@pytest.mark.usefixtures("stub")
+async def test_a_million_characters_are_cut_to_a_turn(database: str) -> None:
+    snapshot = await debated(database, "huge")
 
     turns = [turn for turn in snapshot.debate.turns if turn.seat == "Cy"]
     assert all(turn.cut and len(turn.text) <= 12_000 for turn in turns)
@@ -95,7 +97,7 @@ async def test_the_key_is_in_no_file_and_no_log(
     database: str, stub: Stub, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        await debated(database, stub, "401")
+        await debated(database, "401")
 
     assert any(chat.headers["authorization"] == f"Bearer {KEY}" for chat in stub.chat_requests)
     for path in Path(database).parent.iterdir():

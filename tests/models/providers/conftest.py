@@ -7,12 +7,10 @@ import anyio
 import pytest
 
 from server.models.providers.connections import Connections
-from server.models.providers.direct import OpenAIModel
-from server.models.providers.endpoints import choose_endpoint
 from server.models.providers.litellm import LitellmModel
 from server.models.providers.model import ProviderModel
 from tests.support.provider.stub import Stub
-from tests.support.provider_models import Ask
+from tests.support.provider_models import Ask, build_direct
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -25,9 +23,11 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def stub(litellm_used: None) -> AsyncIterator[Stub]:
+async def stub(litellm_used: None, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stub]:
     _ = litellm_used
     async with Stub() as stub:
+        for provider in ("OPENAI", "ANTHROPIC", "GEMINI"):
+            monkeypatch.setenv(f"{provider}_API_BASE", stub.url)
         yield stub
 
 
@@ -38,13 +38,14 @@ async def connections() -> AsyncIterator[Connections]:
 
 
 @pytest.fixture(params=["direct", "litellm"])
-def through(request: pytest.FixtureRequest, stub: Stub, connections: Connections) -> Ask:
+def through(
+    request: pytest.FixtureRequest, stub: Stub, connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> Ask:
     def build(name: str = "stub", *, base: str = "", sleep: Any = anyio.sleep) -> ProviderModel:
         name, base = f"openai/{name}", base or stub.url
-        if request.param == "litellm":
-            return LitellmModel(name, api_base=base, sleep=sleep)
-        endpoint = choose_endpoint(name, base)
-        assert endpoint is not None
-        return OpenAIModel(name, sleep=sleep, endpoint=endpoint, connections=connections)
+        if request.param == "direct":
+            return build_direct(name, base, connections, sleep)
+        monkeypatch.setenv("OPENAI_API_BASE", base)
+        return LitellmModel(name, sleep=sleep)
 
     return build

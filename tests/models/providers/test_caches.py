@@ -8,11 +8,10 @@ import pytest
 from server.models import Message, Prompt, PromptSummary, Request
 from server.models.prices import compute_token_cost
 from server.models.providers.connections import Connections
-from server.models.providers.direct import OpenAIModel
-from server.models.providers.endpoints import choose_endpoint
 from server.models.providers.litellm import LitellmModel
 from tests.contract.model import SCHEMA, reply_in_time
 from tests.support.provider.stub import Stub
+from tests.support.provider_models import build_direct
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N11")]
 
@@ -35,11 +34,7 @@ async def ask_openai(
 ) -> list[dict[str, Any]]:
     """The bodies that the stub gets."""
     for name in names or ("gpt-5.6-terra",):
-        endpoint = choose_endpoint(f"openai/{name}", stub.url)
-        assert endpoint is not None
-        await reply_in_time(
-            OpenAIModel(f"openai/{name}", endpoint=endpoint, connections=connections), request
-        )
+        await reply_in_time(build_direct(f"openai/{name}", stub.url, connections), request)
     return [one.body for one in stub.chat_requests]
 
 
@@ -89,10 +84,7 @@ async def test_an_endpoint_without_such_a_cache_is_asked_without_it_and_with_the
     stub: Stub, connections: Connections
 ) -> None:
     stub.queue.extend(["no_cache"] * 3)
-    name, base = "openai/gpt-5.6-terra", stub.url
-    endpoint = choose_endpoint(name, base)
-    assert endpoint is not None
-    model = OpenAIModel(name, endpoint=endpoint, connections=connections)
+    model = build_direct("openai/gpt-5.6-terra", stub.url, connections)
 
     replies = [await reply_in_time(model, build_request(marks=(DOCUMENTS,))) for _ in range(2)]
 
@@ -107,7 +99,7 @@ async def test_anthropic_gets_blocks_only_where_one_is_marked(
     stub: Stub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789")
-    model = LitellmModel("anthropic/claude-sonnet-5-5", api_base=stub.url.removesuffix("/v1"))
+    model = LitellmModel("anthropic/claude-sonnet-5-5")
     for marks in ((), (DOCUMENTS,)):
         await reply_in_time(model, build_request(marks=marks, sends_schema=False))
 

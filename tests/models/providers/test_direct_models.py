@@ -15,15 +15,14 @@ import pytest
 from server.models import FunctionCall, ModelError, Reply, Request
 from server.models.prices import compute_token_cost, load_table
 from server.models.providers.connections import MAX_RESPONSE_BYTES, Connections
-from server.models.providers.direct import Fields, OllamaModel, OpenAIModel, add_thoughts
+from server.models.providers.direct import Fields, OpenAIModel, add_thoughts
 from server.models.providers.endpoints import ADDRESSES, Endpoint, choose_endpoint
-from server.models.providers.litellm import LitellmModel, import_litellm
-from server.models.registry import ModelRegistry, family
-from server.models.resilience import GuardedModel
+from server.models.providers.litellm import import_litellm
 from tests.contract.model import build_argument_request, build_judgment_request, reply_in_time
 from tests.contract.tasks import HANDOFF
 from tests.support.ollama import Ollama
 from tests.support.provider.stub import StubRequest, encode_response, read_request
+from tests.support.provider_models import build_direct
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N22")]
 
@@ -52,10 +51,7 @@ async def ask(
     name: str = "mine/m",
     stream: bool = False,
 ) -> Reply:
-    endpoint = choose_endpoint(name, base)
-    assert endpoint is not None
-    kind = OllamaModel if endpoint.is_ollama else OpenAIModel
-    model = kind(name, endpoint=endpoint, connections=connections)
+    model = build_direct(name, base, connections)
     request = request or build_argument_request()
     return await reply_in_time(model, replace(request, max_attempts=1), (lambda _: None) if stream else None)
 
@@ -68,6 +64,7 @@ async def ask(
         ("groq/qwen/qwen3", Endpoint("groq", "qwen/qwen3", "https://api.groq.com/openai/v1")),
         ("openrouter/a/b:free", Endpoint("openrouter", "a/b:free", "https://openrouter.ai/api/v1")),
         ("lmstudio/m", Endpoint("lmstudio", "m", "http://127.0.0.1:1234/v1")),
+        ("ollama/codellama", Endpoint("ollama", "codellama", "http://127.0.0.1:11434", is_ollama=True)),
         ("ollama_chat/m:8b", Endpoint("ollama", "m:8b", "http://127.0.0.1:11434", is_ollama=True)),
         ("mine/m", Endpoint("mine", "m", "http://127.0.0.1:9/v1")),
         ("anthropic/claude-sonnet-5-5", None),
@@ -75,6 +72,7 @@ async def ask(
         ("azure/gpt-5.4-mini", None),  # known to litellm, and another protocol
         ("openai/gpt-5-pro", None),  # asked with another protocol
         ("unheard-of/m", None),
+        ("litellm/openai/gpt-5.4-mini", None),
     ],
 )
 def test_a_name_is_asked_directly_where_its_provider_is_compatible(
@@ -93,19 +91,6 @@ def test_the_address_of_a_provider_can_be_set(monkeypatch: pytest.MonkeyPatch) -
         endpoint = choose_endpoint(f"{provider}/m")
         assert endpoint is not None, provider
         assert endpoint.base == "http://127.0.0.1:9/v1"
-
-
-def test_any_name_can_be_sent_through_litellm() -> None:
-    models = ModelRegistry()
-    direct, litellm = models.get("openai/gpt-5.4-mini"), models.get("litellm/openai/gpt-5.4-mini")
-
-    assert isinstance(direct, GuardedModel)
-    assert isinstance(litellm, GuardedModel)
-    assert isinstance(direct.model, OpenAIModel)
-    assert isinstance(litellm.model, LitellmModel)
-    assert litellm.model.litellm_name == "openai/gpt-5.4-mini"
-    assert direct.provider == litellm.provider == "openai"
-    assert family(direct.name) == family(litellm.name) == "openai"
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from server.models import Function, FunctionCall, ModelError, Request
-from server.models.providers.litellm import LitellmModel
 from server.models.providers.response import MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_NAME_LENGTH, Completion
 from tests.contract.model import build_judgment_request, reply_in_time
 from tests.contract.tasks import DELIVERABLE_SCHEMA, HANDOFF, build_deliverable_request, build_task_request
@@ -135,13 +134,6 @@ async def test_a_schema_of_the_caller_is_sent_as_it_is_and_not_held_to_strictly(
     sent, without = (asked.body.get("response_format") for asked in stub.requests)
     assert sent["json_schema"] == {"name": "answer", "strict": False, "schema": DELIVERABLE_SCHEMA}
     assert without is None
-
-
-def test_litellm_is_not_given_functions_for_a_provider_it_would_have_answer_in_json_alone() -> None:
-    assert [LitellmModel(name).has_functions for name in ("litellm/ollama/m", "litellm/openai/m")] == [
-        False,
-        True,
-    ]
 
 
 def piece(index: int | None, identity: str | None, name: Any, arguments: Any) -> SimpleNamespace:

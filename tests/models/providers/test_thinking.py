@@ -10,15 +10,13 @@ import pytest
 from server.debate.facts.setup.options import ThinkingMode
 from server.models import ModelError, Reply, Request
 from server.models.providers.connections import Connections, ResponseError
-from server.models.providers.direct import OllamaModel, OpenAIModel
-from server.models.providers.endpoints import choose_endpoint
 from server.models.providers.errors import classify_error
 from server.models.providers.litellm import LitellmModel
 from server.models.providers.model import ProviderModel
 from tests.contract.model import build_argument_request, build_judgment_request, reply_in_time
 from tests.support.ollama import Ollama
 from tests.support.provider.stub import Stub, read_request
-from tests.support.provider_models import Ask
+from tests.support.provider_models import Ask, build_direct
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7", "D3")]
 
@@ -107,7 +105,7 @@ async def test_how_much_to_think_is_sent_only_where_it_is_asked_for(
     stub: Stub, connections: Connections
 ) -> None:
     for thinking in MODES:
-        await ask(build_direct(stub, connections), replace(ROOM, thinking=thinking))
+        await ask(build_direct("mine/stub", stub.url, connections), replace(ROOM, thinking=thinking))
 
     sent = [chat.body.get("reasoning_effort") for chat in stub.chat_requests]
     assert sent == [None, "low", "medium", "high", "none"]
@@ -116,7 +114,7 @@ async def test_how_much_to_think_is_sent_only_where_it_is_asked_for(
 async def test_a_model_that_cannot_be_told_how_much_to_think_is_not_told_again(
     stub: Stub, connections: Connections
 ) -> None:
-    model = build_direct(stub, connections, "no_effort")
+    model = build_direct("mine/no_effort", stub.url, connections)
     request = replace(build_judgment_request(), thinking=MODES[1])
     replies = [(await ask(model, request))[0] for _ in range(2)]
 
@@ -125,20 +123,12 @@ async def test_a_model_that_cannot_be_told_how_much_to_think_is_not_told_again(
     assert all("response_format" in chat.body for chat in stub.chat_requests)  # which nobody objected to
 
 
-def build_direct(stub: Stub, connections: Connections, name: str = "stub") -> OpenAIModel:
-    endpoint = choose_endpoint(f"mine/{name}", stub.url)
-    assert endpoint is not None
-    return OpenAIModel(f"mine/{name}", endpoint=endpoint, connections=connections)
-
-
 @pytest.mark.parametrize("stream", [False, True])
 async def test_ollama_is_told_how_much_to_think_and_has_memory_for_what_it_thought(
     connections: Connections, stream: bool
 ) -> None:
     async with Ollama(context_length=32_000, thought="Hmm. " * 4_000) as ollama:
-        endpoint = choose_endpoint("ollama/m", ollama.url)
-        assert endpoint is not None
-        model = OllamaModel("ollama/m", endpoint=endpoint, connections=connections)
+        model = build_direct("ollama/m", ollama.url, connections)
         replies = [
             (await ask(model, replace(ROOM, thinking=thinking), stream=stream))[0]
             for thinking in (*MODES[3:], MODES[0])
@@ -184,10 +174,7 @@ async def test_thoughts_that_a_provider_counts_apart_are_part_of_what_was_writte
     stub: Stub, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XAI_API_KEY", "key-of-xai")
-    endpoint = choose_endpoint("xai/stub", stub.url)
-    assert endpoint is not None
-
-    reply, _ = await ask(OpenAIModel("xai/stub", endpoint=endpoint, connections=connections))
+    reply, _ = await ask(build_direct("xai/stub", stub.url, connections))
 
     written = len(reply.text.split())  # of which the stub says that a tenth was thought
     assert (reply.usage.output_tokens, reply.usage.thinking_tokens) == (
@@ -209,9 +196,8 @@ async def test_ten_megabytes_of_thoughts_are_read_to_their_end(connections: Conn
         writer.close()
 
     async with await asyncio.start_server(accept, "127.0.0.1", 0, limit=2**24) as server:
-        endpoint = choose_endpoint("mine/m", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
-        assert endpoint is not None
-        model = OpenAIModel("mine/m", endpoint=endpoint, connections=connections)
+        base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        model = build_direct("mine/m", base, connections)
         reply, seen = await ask(model, stream=True)
     assert reply.text == seen == "Yes."
 
@@ -234,9 +220,9 @@ def find_gemini_limit(body: Any) -> Any:
 async def test_other_protocols_have_the_same_room_and_count_thoughts_too(
     stub: Stub, provider: str, stream: bool
 ) -> None:
-    thinks = LitellmModel(f"{provider}/thinks-2600", api_base=stub.url)
+    thinks = LitellmModel(f"{provider}/thinks-2600")
     reply, seen = await ask(thinks, stream=stream)
-    cut, _ = await ask(LitellmModel(f"{provider}/thinks-9000", api_base=stub.url), stream=stream)
+    cut, _ = await ask(LitellmModel(f"{provider}/thinks-9000"), stream=stream)
 
     bodies = [chat.body for chat in stub.chat_requests]
     limits = [body["max_tokens"] if provider == "anthropic" else find_gemini_limit(body) for body in bodies]
@@ -252,7 +238,7 @@ async def test_other_protocols_have_the_same_room_and_count_thoughts_too(
 @pytest.mark.full
 @pytest.mark.usefixtures("keys")
 async def test_anthropic_is_given_a_budget_below_its_limit(stub: Stub) -> None:
-    model = LitellmModel("anthropic/claude-sonnet-4-5", api_base=stub.url)
+    model = LitellmModel("anthropic/claude-sonnet-4-5")
     asked: list[tuple[ThinkingMode, int]] = [("low", 8_600), ("medium", 8_600), ("high", 8_600)]
     asked += [("high", 3_000), ("low", 1_024), ("off", 8_600)]
     for thinking, limit in asked:
@@ -265,7 +251,7 @@ async def test_anthropic_is_given_a_budget_below_its_limit(stub: Stub) -> None:
 @pytest.mark.full
 @pytest.mark.usefixtures("keys")
 async def test_gemini_is_told_how_much_to_think(stub: Stub) -> None:
-    model = LitellmModel("gemini/gemini-2.5-flash", api_base=stub.url)
+    model = LitellmModel("gemini/gemini-2.5-flash")
     for thinking in (MODES[1], MODES[4]):
         await ask(model, replace(ROOM, thinking=thinking))
 
