@@ -14,50 +14,44 @@ from server.debate.state.seats import current_model, seat_models
 from server.debate.views.state import StoredDebate
 from server.debate.views.visibility import is_blind, is_hidden, list_blind_answers
 
+MESSAGES = (
+    *("positions_framed", "round_opened", "default_plan_used", "spoke", "round_closed", "synthesized"),
+    *("advised", "reviewed", "exchanged", "reported", "checked", "digested", "answered_blind"),
+)
+"""The kinds of events with the words of a seat."""
+
 EVENT_NAMES: dict[str, str] = {
     **{seat.fact.model_fields["kind"].default: seat.event_names[0] for seat in SEATS},
+    **dict.fromkeys(MESSAGES, "agent_message"),
     "opened": "debate_start",
-    "positions_framed": "agent_message",
     "phase_entered": "phase_start",
     "block_ended": "block_end",
     "predicate_lost": "condition_lost",
     "prompts_computed": "prompts_written",
     "prompt_functions_lost": "prompt_functions_lost",
-    "round_opened": "agent_message",
-    "spoke": "agent_message",
-    "advised": "agent_message",
-    "reviewed": "agent_message",
-    "exchanged": "agent_message",
-    "reported": "agent_message",
-    "checked": "agent_message",
-    "default_plan_used": "agent_message",
     "handed_off": "handoff",
     "handoff_failed": "agent_error",
     "researched": "research",
     "failed": "agent_error",
-    "round_closed": "agent_message",
     "balloted": "vote",
     "judged": "vote",
+    "compared": "comparison",
     "converged": "convergence",
     "measured": "similarity",
     "alerted": "hollow_consensus_alert",
     "agreed": "consensus",
-    "mirror_opened": "escalation",
-    "mirror_held": "escalation",
-    "mirror_skipped": "escalation",
+    **dict.fromkeys(("mirror_opened", "mirror_held", "mirror_skipped"), "escalation"),
     "concluded": "verdict",
-    "synthesized": "agent_message",
     **{arm.model_fields["kind"].default: "intervention" for arm in get_args(InterventionEvent)},
     "outcome_recorded": "outcome",
     "paused": "debate_pause",
     "resumed": "debate_resume",
     "ended": "debate_end",
-    "digested": "agent_message",
     "passage_read": "passage",
     "earlier_withdrawn": "memory_withdrawn",
 }
 """The public name of each kind of event (requirement D21)."""
-"""The public name of each kind of event (requirement D21)."""
+
 MAX_PAGE_LENGTH = 30_000
 """Characters of a page of events as JSON: with its frame, a result that clients show whole."""
 
@@ -65,9 +59,6 @@ SHOWN_FIELDS = ("kind", "seat", "round", "usage", "cause", "model", "attempts")
 """The fields shown of an event whose words are hidden: that it happened, its cost, and its kind of failure."""
 
 CUT_TEXT_LENGTHS = (2_000, 400, 80)
-
-UNKNOWN = "unknown"
-"""The public name of events of a later release."""
 
 PHASE_END = "phase_end"
 ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"]}
@@ -77,7 +68,7 @@ ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"]}
 def event_names(debate: Debate, event: Event) -> list[str]:
     """The public names of an event, in the order of delivery. `debate`: after it, or later."""
     seat_name = find_seat(event).name_event(event) if isinstance(event, Reading) else ""
-    names = [seat_name or EVENT_NAMES.get(event.kind, UNKNOWN)]
+    names = [seat_name or EVENT_NAMES[event.kind]]
     if find_ended_round(debate, event):
         names.insert(0, PHASE_END)
     return names
@@ -206,13 +197,11 @@ def build_interventions(stored: StoredDebate) -> dict[str, Any]:
     log = []
     for entry in stored.entries:
         event, seat, text = entry.event, "", ""
-        if isinstance(event, InterventionFact):
-            action, (seat, text) = find_action(event).name, find_action(event).describe(event)
-            text = "" if is_hidden(debate, event) else text
-        elif isinstance(event, Paused | Resumed):
-            action = find_action(event).name
-        else:
+        if not isinstance(event, InterventionFact | Paused | Resumed):
             continue
-        row = {"action": action, "reason": event.reason, "text": text, "to": seat}
+        if isinstance(event, InterventionFact):
+            seat, text = find_action(event).describe(event)
+            text = "" if is_hidden(debate, event) else text
+        row = {"action": find_action(event).name, "reason": event.reason, "text": text, "to": seat}
         log.append({"seq": entry.seq, "at": entry.at, "actor": entry.actor, **row})
     return {"settings": settings, "log": log}

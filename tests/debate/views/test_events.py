@@ -2,7 +2,8 @@
 
 import pytest
 
-from server.debate.views.events import PHASE_END, build_event_row, event_names
+from server.debate.machine.kinds import KINDS
+from server.debate.views.events import EVENT_NAMES, PHASE_END, build_event_row, event_names
 from tests.support.simulation import build_setup, simulate
 
 pytestmark = pytest.mark.requirement("D26")
@@ -22,3 +23,8 @@ def test_an_end_of_a_phase_tells_which_phase_ended_and_nothing_of_the_event_that
             ("ended", "verdict", 3),
         )
     ]
+
+
+@pytest.mark.requirement("D21")
+def test_every_kind_of_event_has_a_public_name() -> None:
+    assert EVENT_NAMES.keys() == KINDS.keys()
