@@ -16,14 +16,7 @@ from server.debate.analysis.beliefs import (
 )
 from server.debate.analysis.judgments import Judgment, group_by_item, list_sides
 from server.debate.analysis.records import JudgeRecord
-from server.debate.votes.counting import (
-    CLEAR_MARGIN,
-    UNKNOWN_WEIGHT,
-    Count,
-    Seat,
-    count_votes,
-    grade_lead,
-)
+from server.debate.votes.counting import CLEAR_MARGIN, UNKNOWN_WEIGHT, Count, Seat, count_votes, grade_lead
 
 LABELS = ("decided", "leaning", "contested", "undecided")
 

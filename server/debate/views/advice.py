@@ -17,8 +17,8 @@ def describe_advice(debate: Debate, event: AdviceEvent, *, is_short: bool = Fals
     panel = build_panel(debate)
     seat = event.seat[:1].upper() + event.seat[1:]
     suffix = "" if debate.is_active(event) else " (retracted)"
-    text = tell_mentions(panel, show_advice(panel, event, is_short=is_short))
-    title = f"{seat} {describe_act(panel, event)}{suffix}"
+    act, text = describe_act(panel, event, is_short=is_short)
+    title, text = f"{seat} {act}{suffix}", tell_mentions(panel, text)
     if isinstance(event, Reviewed) and event.text:
         if debate.ended and is_written_by(debate, event):
             title = f"{title}, and writes the answer"
@@ -27,35 +27,22 @@ def describe_advice(debate: Debate, event: AdviceEvent, *, is_short: bool = Fals
     return title, mark_quotes(debate, text, event.seen, str)
 
 
-def describe_act(panel: Panel, event: AdviceEvent) -> str:
-    """What a seat did; of an answer, with the words by which others name it."""
+def describe_act(panel: Panel, event: AdviceEvent, *, is_short: bool) -> tuple[str, str]:
+    """(what a seat did, its text); an answer is named as others name it."""
     match event:
         case Advised():
-            return f"gives {describe_source(panel, name_answer(panel, event.seat))}"
+            act = f"gives {describe_source(panel, name_answer(panel, event.seat))}"
+            return act, event.recommendation if is_short else show_answer(event)
         case Reviewed():
-            return f"reviews the answers{', second reading' if event.slot_index > 1 else ''}"
+            act = f"reviews the answers{', second reading' if event.slot_index > 1 else ''}"
+            return act, show_review(panel, event, is_short=is_short)
         case Exchanged():
-            return "answers those who advise otherwise"
+            return "answers those who advise otherwise", show_exchange(event, is_short=is_short)
         case Reported():
-            return "reports"
+            return "reports", event.text
         case Checked():
-            return "checks the answer"
-        case _:
-            assert_never(event)
-
-
-def show_advice(panel: Panel, event: AdviceEvent, *, is_short: bool) -> str:
-    match event:
-        case Advised():
-            return event.recommendation if is_short else show_answer(event)
-        case Reviewed():
-            return show_review(panel, event, is_short=is_short)
-        case Exchanged():
-            return show_exchange(event, is_short=is_short)
-        case Reported():
-            return event.text
-        case Checked():
-            return "\n".join(f'"{fault.words}": {fault.right}' for fault in event.faults) or "No fault."
+            faults = "\n".join(f'"{fault.words}": {fault.right}' for fault in event.faults)
+            return "checks the answer", faults or "No fault."
         case _:
             assert_never(event)
 

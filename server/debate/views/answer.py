@@ -114,11 +114,11 @@ def name_side(side: str) -> str:
 
 def build_advice_fields(debate: Debate) -> dict[str, Any]:
     """The fields of a verdict that only the answer format fills."""
-    panel, count, lines = build_panel(debate), count_debate(debate), build_answer(debate)
+    panel, count = build_panel(debate), count_debate(debate)
     silent_count = sum(bool(ballot.silence) for ballot in count.ballots)
     asked_count = len(count.ballots)
     return {
-        "headline": format_headline(lines, count.caps),
+        "headline": format_headline(build_answer(debate), count.caps),
         "ahead": name_side(count.ahead),
         "panel": {
             "asked": asked_count,
@@ -132,7 +132,6 @@ def build_advice_fields(debate: Debate) -> dict[str, Any]:
         "dissent": list(list_dissent(panel, count)),
         "beliefs": build_advice_beliefs(panel, count),
         "advisors": list_advisors(debate),
-        "answer": lines,
     }
 
 

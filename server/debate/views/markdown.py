@@ -27,16 +27,11 @@ from server.debate.views.names import find_recorded_turn, list_shown_points, nam
 from server.debate.views.state import (
     framing_line,
     known_debaters,
+    list_lookups,
     origin_line,
     status_reason,
-    visible_lookups,
 )
-from server.debate.views.verdict import (
-    Position,
-    Report,
-    build_report,
-    build_verdict,
-)
+from server.debate.views.verdict import Position, Report, build_report, build_verdict
 from server.debate.views.visibility import hide_answers, is_hidden, is_visible, shows_seat
 from server.debate.votes.readings import order_turns
 
@@ -134,9 +129,8 @@ def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]
     """Turns, notes and texts of officers in a round, in the order of the prompts."""
     groups = order_turns(debate, round_number, reading=1)
     # If the next speaker was drawn, a failure says so.
-    next_speakers = {
-        h.seat: h.to for h in debate.handoffs if h.round == round_number and h.because == "chosen"
-    }
+    chosen = (handoff for handoff in debate.handoffs if handoff.because == "chosen")
+    next_speakers = {handoff.seat: handoff.to for handoff in chosen if handoff.round == round_number}
     lines = []
     for event, is_late in place_turns(debate, round_number, groups, shows_all=True):
         if isinstance(event, TextIntervention):
@@ -146,21 +140,18 @@ def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]
             lines += officer_blocks(debate, round_number, [event])
         elif shows_seat(debate, event.seat):
             lines += [turn_block(recorded, find_recorded_turn(recorded, event)), *lookup_lines(debate, event)]
-            lines += (
-                [f"\n*{event.seat} hands over to {next_speakers[event.seat]}.*"]
-                if event.seat in next_speakers
-                else []
-            )
+            if event.seat in next_speakers:
+                lines.append(f"\n*{event.seat} hands over to {next_speakers[event.seat]}.*")
     return lines
 
 
 def lookup_lines(debate: Debate, answer: SlotFact) -> list[str]:
     """What a seat looked up before an answer, a line each."""
     return [
-        f"\n*{lookup.seat} looked up {format_item(lookup.tool)} {quote_heading(lookup.arguments)}: "
-        f"{quote_heading(lookup.failed or lookup.result)}*"
-        for lookup in visible_lookups(debate)
-        if (lookup.seat, lookup.round, lookup.slot_index) == (answer.seat, answer.round, answer.slot_index)
+        f"\n*{row['seat']} looked up {format_item(row['tool'])} {quote_heading(row['arguments'])}: "
+        f"{quote_heading(row['failed'] or row['result'])}*"
+        for row in list_lookups(debate)
+        if (row["seat"], row["round"], row["slot_index"]) == (answer.seat, answer.round, answer.slot_index)
     ]
 
 
@@ -303,10 +294,8 @@ def format_finding(finding: Finding) -> str:
 
 def list_mirror_lines(report: Report) -> list[str]:
     mirror = report.mirror
-    debate_id = (
-        f"debate {mirror.debate_id}" if mirror.debate_id and mirror.debate_id not in mirror.told else ""
-    )
-    return [*filter(None, (mirror.told, debate_id))]
+    is_named = not mirror.debate_id or mirror.debate_id in mirror.told
+    return [*filter(None, (mirror.told, "" if is_named else f"debate {mirror.debate_id}"))]
 
 
 def format_position(position: Position) -> str:
@@ -330,15 +319,8 @@ def panel_lines(report: Report) -> list[str]:
     rule = f"rule: {panel.rule}" if panel.rule else ""
     ahead = f"ahead: {report.ahead}" if report.ahead else ""
     count_text = f"counted: {counts}; {shares}; {panel.voices} independent voices{proven}"
-    parts = (
-        ahead,
-        count_text,
-        rule,
-        panel.consensus,
-        f"confidence: {format_confidence(report)}",
-        report.settled,
-    )
-    return [*filter(None, parts)]
+    confidence = f"confidence: {format_confidence(report)}"
+    return [*filter(None, (ahead, count_text, rule, panel.consensus, confidence, report.settled))]
 
 
 def close_quotation(line: str) -> str:

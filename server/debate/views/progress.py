@@ -8,7 +8,7 @@ from server.debate.analysis.mirrors import describe_added_work
 from server.debate.answer.debates import WHERE_THEY_DIFFER
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import Estimate, estimate, estimate_levels
-from server.debate.facts.setup.phases import AdviceTask, Phase
+from server.debate.facts.setup.phases import Phase
 from server.debate.facts.text import format_count, format_dollars, format_duration, join_names
 from server.debate.rules.calls import build_call, is_cut_short, pending_calls
 from server.debate.rules.plan import count_expected_answers
@@ -18,23 +18,14 @@ from server.debate.state.debate import Debate
 AnswerKey = tuple[int, str, int]
 """(round, seat, slot index). Repeated answers of one slot, as after a retraction, are one answer."""
 
-PHASE_WORK: dict[AdviceTask, str] = {
-    "advice": "Answering",
-    "review": "Reviewing",
-    "exchange": "Arguing where they differ",
-    "report": "Writing the report",
-    "check": "Checking the answer",
+PHASE_WORDS: dict[str, tuple[str, str]] = {
+    "advice": ("Answering", "answers"),
+    "review": ("Reviewing", "reviews"),
+    "exchange": ("Arguing where they differ", "an exchange"),
+    "report": ("Writing the report", "the report"),
+    "check": ("Checking the answer", "its check"),
 }
-"""What is done in the phases of the answer format, in everyday words."""
-
-PHASE_OUTCOMES: dict[AdviceTask, str] = {
-    "advice": "answers",
-    "review": "reviews",
-    "exchange": "an exchange",
-    "report": "the report",
-    "check": "its check",
-}
-"""What they bring, for the time before them."""
+"""What is done in the phases of the answer format, and what they bring, in everyday words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +71,14 @@ def name_work(debate: Debate) -> str:
     if debate.ended:
         return ""
     if debate.phase:
-        return name_phase(debate.phase, PHASE_WORK)
+        return name_phase(debate.phase)[0]
     return "Naming the positions" if debate.setup.needs_framing else ""
 
 
-def name_phase(phase: Phase, words: dict[AdviceTask, str]) -> str:
-    """A phase in everyday words: those of the answer format, else its name."""
-    return words[phase.wants] if phase.wants in words else phase.name.replace("_", " ")
+def name_phase(phase: Phase) -> tuple[str, str]:
+    """(what is done in a phase, what it brings): in the words of the answer format, else its name."""
+    name = phase.name.replace("_", " ")
+    return PHASE_WORDS.get(phase.wants, (name, name))
 
 
 def list_phases_ahead(debate: Debate) -> tuple[str, ...]:
@@ -97,7 +89,7 @@ def list_phases_ahead(debate: Debate) -> tuple[str, ...]:
     unsure = ("exchange",) if here.wants == "exchange" else WHERE_THEY_DIFFER
     names = [phase.name for phase in phases]
     after = phases[names.index(here.name) + 1 :] if here.name in names else ()
-    return tuple(name_phase(phase, PHASE_OUTCOMES) for phase in after if phase.wants not in unsure)
+    return tuple(name_phase(phase)[1] for phase in after if phase.wants not in unsure)
 
 
 def describe_progress(now: Progress, before: Progress | None, holdup: str = "") -> str:
@@ -134,9 +126,8 @@ def describe_work(now: Progress, holdup: str = "") -> str:
 def estimate_line(debate: Debate, *, with_efforts: bool = True) -> str:
     """The likely cost of the whole debate: calls, time, tokens, money; until its end with each level of effort."""
     forecast = estimate(debate)
-    caller_turns = (
-        f"{format_count(forecast.caller_turns, 'turn')} of the caller" if forecast.caller_turns else ""
-    )
+    turns = format_count(forecast.caller_turns, "turn")
+    caller_turns = f"{turns} of the caller" if forecast.caller_turns else ""
     if not max(forecast.calls, forecast.most_calls):
         return f"Estimate: {', '.join(filter(None, ('no calls', caller_turns)))}."
     work = ", ".join(filter(None, (format_calls(forecast), caller_turns)))
@@ -149,26 +140,21 @@ def estimate_line(debate: Debate, *, with_efforts: bool = True) -> str:
     twice = {True: ", twice that with its mirror", False: ""}
     tokens = f"{fewest_tokens:,} to {most_tokens:,} tokens"
     line = f"Estimate: {work}, {format_durations(forecast.seconds)}, {tokens}, {price}{twice[forecast.may_double]}."
+    levels = estimate_levels(debate.setup) if with_efforts and not debate.ended else {}
     efforts = [
-        f"{level} {format_calls(level_forecast)}, {format_durations(level_forecast.seconds)}, "
-        f"{format_cost(level_forecast.cost_usd)}{twice[level_forecast.may_double]}"
-        for level, level_forecast in (
-            estimate_levels(debate.setup) if with_efforts and not debate.ended else {}
-        ).items()
-        if (level_forecast.may_double, format_calls(level_forecast))
-        != (forecast.may_double, format_calls(forecast))
+        f"{level} {format_calls(other)}, {format_durations(other.seconds)}, "
+        f"{format_cost(other.cost_usd)}{twice[other.may_double]}"
+        for level, other in levels.items()
+        if (other.may_double, format_calls(other)) != (forecast.may_double, format_calls(forecast))
     ]
     return f"{line} Other efforts: {'; '.join(efforts)}." if efforts else line
 
 
 def format_calls(forecast: Estimate) -> str:
     """How many calls, or a range."""
-    is_open = forecast.most_calls > forecast.calls
-    return (
-        f"{forecast.calls} to {forecast.most_calls} calls"
-        if is_open
-        else format_count(forecast.calls, "call")
-    )
+    if forecast.most_calls > forecast.calls:
+        return f"{forecast.calls} to {forecast.most_calls} calls"
+    return format_count(forecast.calls, "call")
 
 
 def format_durations(seconds: tuple[int, int]) -> str:
@@ -180,7 +166,6 @@ def format_cost(cost_usd: tuple[str, str]) -> str:
     low, high = cost_usd
     if not high:
         return "price unknown"
-    is_free = not Decimal(high)
-    return (
-        "free of charge" if is_free else f"{format_dollars(Decimal(low))} to {format_dollars(Decimal(high))}"
-    )
+    if not Decimal(high):
+        return "free of charge"
+    return f"{format_dollars(Decimal(low))} to {format_dollars(Decimal(high))}"

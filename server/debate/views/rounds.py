@@ -13,15 +13,7 @@ from server.debate.facts.causes import format_end_cause
 from server.debate.facts.events import AnswerEvent, Balloted, Failed, Judged, SlotEvent, Spoke
 from server.debate.facts.fact import Fact
 from server.debate.facts.setup.phases import ADVICE_TASKS
-from server.debate.facts.setup.seats import (
-    FRAMER,
-    METER,
-    MODERATOR,
-    READER,
-    SYNTHESIZER,
-    WRITER,
-    SeatKind,
-)
+from server.debate.facts.setup.seats import FRAMER, METER, MODERATOR, READER, SYNTHESIZER, WRITER, SeatKind
 from server.debate.machine.decide import is_round_over
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.schedule import is_blind_answer

@@ -77,6 +77,9 @@ class UsageSum(BaseModel):
     calls_of_unknown_cost: int
 
 
+TOKENS = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")
+
+
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:
     new_usages = [usage for usage in usages if not usage.reused_from]
     costs = [Decimal(usage.cost_usd) for usage in new_usages if usage.cost_usd]
@@ -89,10 +92,7 @@ def sum_usage(usages: Sequence[Usage]) -> UsageSum:
         calls=len(new_usages) - caller_turns,
         caller_turns=caller_turns,
         reused=reused_count,
-        input_tokens=sum(usage.input_tokens for usage in usages),
-        cached_tokens=sum(usage.cached_tokens for usage in usages),
-        output_tokens=sum(usage.output_tokens for usage in usages),
-        thinking_tokens=sum(usage.thinking_tokens for usage in usages),
+        **{name: sum(getattr(usage, name) for usage in usages) for name in TOKENS},
         cost_usd=f"{sum(costs, Decimal()):f}" if is_known else "",
         calls_of_unknown_cost=len(new_usages) - len(costs),
     )
@@ -256,11 +256,6 @@ def origin_line(mirror_of: str, forked_from: str, at_round: int) -> str:
     """Which debate this is the mirror or a fork of, in a sentence; "" for other debates."""
     if mirror_of:
         return f"The mirror of {mirror_of}: the same debate with the stances swapped. Its votes count there."
-    return fork_origin_line(forked_from, at_round)
-
-
-def fork_origin_line(forked_from: str, at_round: int) -> str:
-    """Where a fork comes from, and that its inherited rounds are paid there; "" for other debates."""
     if not forked_from:
         return ""
     where = f"after round {at_round}" if at_round else "before its first round"
@@ -285,32 +280,16 @@ def framing_line(setup: Opened) -> str:
     return f"The question was read as {kind}.{assumption}"
 
 
-class FoundLookup(BaseModel):
-    """One look-up of a seat, with its result."""
-
-    round: int
-    seat: str
-    slot_index: int  # for a judge the reading
-    tool: str
-    arguments: str
-    result: str
-    failed: str
-
-
-def visible_lookups(debate: Debate) -> list[FoundLookup]:
+def list_lookups(debate: Debate) -> list[dict[str, Any]]:
     """What seats looked up, by round, seat and answer."""
     lookups = [
-        FoundLookup(
-            round=research.round,
-            seat=research.seat,
-            slot_index=research.slot_index,
-            **lookup.model_dump(include={"tool", "arguments", "result", "failed"}),
-        )
+        research.model_dump(include={"round", "seat", "slot_index"})
+        | lookup.model_dump(include={"tool", "arguments", "result", "failed"})
         for research in name_debate(debate).research
         if shows_seat(debate, research.seat)
         for lookup in research.lookups
     ]
-    return sorted(lookups, key=lambda row: (row.round, row.seat, row.slot_index))
+    return sorted(lookups, key=lambda row: (row["round"], row["seat"], row["slot_index"]))
 
 
 class Turn(BaseModel):

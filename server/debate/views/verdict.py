@@ -7,12 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, WithJsonSchema
 
 from server.debate.analysis.claims import Claims, build_claims
-from server.debate.analysis.confidence import (
-    Confidence,
-    build_confidence,
-    describe_outcome,
-    describe_vote,
-)
+from server.debate.analysis.confidence import Confidence, build_confidence, describe_outcome, describe_vote
 from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
 from server.debate.answer.lines import AnswerLines
 from server.debate.ballots.hollow import SignalRow, build_signals, describe_alert, describe_gap, find_gap
@@ -42,16 +37,12 @@ from server.debate.views.names import name_debate, name_event
 from server.debate.views.state import (
     describe_costs,
     known_debaters,
+    list_lookups,
     moderator_summary,
     status_reason,
-    visible_lookups,
     visible_turns,
 )
-from server.debate.views.visibility import (
-    hide_answers,
-    is_visible,
-    shows_beliefs,
-)
+from server.debate.views.visibility import hide_answers, is_visible, shows_beliefs
 from server.debate.views.warnings import failure_lines, list_verdict_warnings
 from server.debate.votes.consensus import SYNTHESIS, describe_agreed
 from server.debate.votes.panel import describe_rule_in_force, has_answered, list_seats
@@ -169,9 +160,7 @@ def build_result(debate: Debate) -> dict[str, Any]:
             "reasoning": verdict.reasoning,
             "outcome": verdict.outcome,
         },
-        "moderator_decisions": [
-            build_moderator_decision(plan) for plan in named.round_plans if has_moderator
-        ],
+        "moderator_decisions": [*map(build_moderator_decision, named.round_plans if has_moderator else ())],
         "moderator_summaries": [
             summary.model_dump(include={"round", "summary", "settled", "decision"})
             for summary in named.round_summaries
@@ -190,7 +179,7 @@ def build_result(debate: Debate) -> dict[str, Any]:
     if debate.last_ballots:
         result["ballots"] = tally_ballots(debate)
     if debate.research:
-        result["lookups"] = [lookup.model_dump() for lookup in visible_lookups(debate)]
+        result["lookups"] = list_lookups(debate)
     if debate.setup.synthesizer:
         is_json = debate.setup.output_schema and verdict.deliverable
         result["deliverable"] = json.loads(verdict.deliverable) if is_json else verdict.deliverable
@@ -229,63 +218,59 @@ def build_verdict(debate: Debate) -> Verdict:
     """The verdict with dissent and warnings; empty fields while there is none."""
     conclusion = name_debate(debate).verdict
     result, problem = find_deliverable(debate)
+    fields: dict[str, Any] = {"deliverable": result, "deliverable_problem": problem}
+    if conclusion:
+        fields |= conclusion.model_dump(include={"outcome", "winner", "verdict", "reasoning"})
+        fields |= {"winner_stance": winner_stance(debate), "settled": describe_outcome(debate)}
     if debate.setup.answering:
-        return build_advice_verdict(debate, result, problem)
-    about_talk = build_talk_findings(debate) if conclusion or result or problem else {}
-    if conclusion is None:
-        return Verdict(**about_talk, deliverable=result, deliverable_problem=problem)
+        return Verdict(**fields, **build_advice_findings(debate))
+    if conclusion or result or problem:
+        fields |= build_talk_findings(debate)
+    if conclusion:
+        fields |= build_vote_findings(debate, conclusion)
+    return Verdict(**fields)
+
+
+def build_advice_findings(debate: Debate) -> dict[str, Any]:
+    """The fields of a verdict in the answer format; before the end only the answers so far."""
+    answer = build_answer(debate)
+    if debate.verdict is None and debate.ended is None:
+        return {"answer": answer}
+    weak = [*list_answer_cautions(debate), *list_verdict_warnings(debate)]
+    votes = debate.verdict.votes if debate.verdict else ()
+    return build_advice_fields(debate) | {
+        "answer": answer.model_copy(update={"keep_in_mind": weak}),
+        "cautions": [*find_caps(debate, "", []), *weak],
+        "confidence": measure_confidence(debate, votes),
+    }
+
+
+def measure_confidence(debate: Debate, votes: tuple[Vote, ...]) -> Confidence:
+    return build_confidence(debate, votes, count_panel(debate, votes)) if votes else Confidence()
+
+
+def build_vote_findings(debate: Debate, conclusion: Concluded) -> dict[str, Any]:
+    """The fields of a verdict about votes and ballots."""
     ahead, panel = count_support(debate, conclusion.votes)
     ballots = []
     if debate.last_ballots:
         tally = tally_ballots(debate)
         ballots = [f"{stance}: {format_count(n, 'vote')}" for stance, n in tally.pop("votes").items()]
         ballots += [f"{word}: {count}" for word, count in tally.items() if count]
-    return Verdict(
-        **about_talk,
-        outcome=conclusion.outcome,
-        winner=conclusion.winner,
-        winner_stance=winner_stance(debate),
-        ahead=ahead,
-        panel=panel,
-        settled=describe_outcome(debate),
-        verdict=conclusion.verdict,
-        reasoning=conclusion.reasoning,
-        votes=[describe_vote(debate, vote) for vote in conclusion.votes],
-        ballots=ballots,
-        mirror=build_mirror_report(debate),
-        baseline=describe_baseline(debate) if shows_beliefs(debate) else "",
-        dissent=list_dissent(debate, conclusion),
-        deliverable=result,
-        deliverable_problem=problem,
-    )
-
-
-def build_advice_verdict(debate: Debate, result: str, problem: str) -> Verdict:
-    """The verdict of the answer format; before the end only the answers so far."""
-    conclusion = name_debate(debate).verdict
-    common_fields = {"answer": build_answer(debate), "deliverable": result, "deliverable_problem": problem}
-    if conclusion is None and debate.ended is None:
-        return Verdict(**common_fields)
-    weak = [*list_answer_cautions(debate), *list_verdict_warnings(debate)]
-    cautions = [*find_caps(debate, "", []), *weak]
-    fields = build_advice_fields(debate) | common_fields | {"cautions": cautions}
-    fields["answer"] = fields["answer"].model_copy(update={"keep_in_mind": weak})
-    if conclusion is None:
-        return Verdict(**fields)
-    return Verdict(
-        **fields,
-        outcome=conclusion.outcome,
-        confidence=build_confidence(debate, conclusion.votes, count_panel(debate, conclusion.votes)),
-        settled=describe_outcome(debate),
-        verdict=conclusion.verdict,
-        reasoning=conclusion.reasoning,
-    )
+    return {
+        "ahead": ahead,
+        "panel": panel,
+        "votes": [describe_vote(debate, vote) for vote in conclusion.votes],
+        "ballots": ballots,
+        "mirror": build_mirror_report(debate),
+        "baseline": describe_baseline(debate) if shows_beliefs(debate) else "",
+        "dissent": list_dissent(debate, conclusion),
+    }
 
 
 def build_talk_findings(debate: Debate) -> dict[str, Any]:
     """The fields of a verdict about the talk, judged or not, with its lines."""
-    votes = debate.verdict.votes if debate.verdict else ()
-    confidence = build_confidence(debate, votes, count_panel(debate, votes)) if votes else Confidence()
+    confidence = measure_confidence(debate, debate.verdict.votes if debate.verdict else ())
     gap = find_gap(debate) if shows_beliefs(debate) else None
     caps = [*([describe_gap(gap)] if gap else []), *list_verdict_caps(debate)]
     cautions = [*caps, *list_verdict_warnings(debate)] if debate.verdict or debate.deliverable else []
@@ -380,12 +365,8 @@ def list_dissent(debate: Debate, conclusion: Concluded) -> list[str]:
         if not vote.abstains
         and (vote.judge not in made if is_synthesis else vote.winner != conclusion.winner)
     }
-    readings = [
-        reading
-        for reading in visible_judgments(debate)
-        if reading.seat in dissenters and not is_second(debate, reading)
-    ]
-    return [f"{reading.seat}: {reading.verdict}" for reading in readings]
+    readings = (one for one in visible_judgments(debate) if one.seat in dissenters)
+    return [f"{one.seat}: {one.verdict}" for one in readings if not is_second(debate, one)]
 
 
 def read_made_position(debate: Debate) -> str:

@@ -49,6 +49,9 @@ AnswerKey = tuple[int, str, int]  # round, seat, slot index
 
 NOT_SHOWN_YET = "not shown before the caller's own answer is in"
 
+ANSWER_FIELDS = ("transcript_events", "turns", "readings", "ballots", "judgments", "advice", "superseded")
+"""Where a debate keeps answers."""
+
 Public = (
     Opened
     | CodeEvent
@@ -180,13 +183,7 @@ def hide_answers(debate: Debate) -> Debate:
     research = [(event, version) for event, version in rows if is_shown(event)]
     return replace(
         debate,
-        transcript_events=tuple(filter(is_shown, debate.transcript_events)),
-        turns=tuple(filter(is_shown, debate.turns)),
-        readings=tuple(filter(is_shown, debate.readings)),
-        ballots=tuple(filter(is_shown, debate.ballots)),
-        judgments=tuple(filter(is_shown, debate.judgments)),
-        advice=tuple(filter(is_shown, debate.advice)),
-        superseded=tuple(filter(is_shown, debate.superseded)),
+        **{name: tuple(filter(is_shown, getattr(debate, name))) for name in ANSWER_FIELDS},
         research=tuple(event for event, _ in research),
         research_versions=tuple(version for _, version in research),
         passages=tuple(

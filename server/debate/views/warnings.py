@@ -211,17 +211,13 @@ def list_caller_warnings(debate: Debate) -> list[str]:
 
 def list_client_warnings(debate: Debate) -> list[str]:
     """A sentence if a client's own model argued for several sides under different names, which the client reports."""
-    models = {turn.seat: turn.usage.model for turn in debate.turns if is_of_client(turn.usage.model)}
+    turns = (turn for turn in debate.turns if turn.usage.model.partition("/")[0] == CLIENT)
+    models = {turn.seat: turn.usage.model for turn in turns}
     names = sorted({*models.values()})
-    if len(names) <= 1 or len(models) <= 1:
+    if len(names) <= 1:
         return []
     seats = join_names(sorted(models))
     return [f"One client's own model answered for {seats}, as {', '.join(names)}: count it as one voice."]
-
-
-def is_of_client(model: str) -> bool:
-    """Whether a client has reported this name for its own model."""
-    return model.partition("/")[0] == CLIENT
 
 
 def fallback_lines(debate: Debate) -> list[str]:
@@ -337,11 +333,10 @@ def has_uninformative_decision(debate: Debate) -> bool:
 
 def list_setup_warnings(setup: Opened, family_count: int) -> list[str]:
     """What a caller should know before spending money. `family_count`: of the models that debate."""
-    row = FORMATS.get(setup.format)  # None for a format of another release
-    warnings = []
-    if row and setup.max_rounds > row.warn_above_rounds:
+    most_rounds, warnings = FORMATS[setup.format].warn_above_rounds, []
+    if setup.max_rounds > most_rounds:
         warnings.append(
-            f"{setup.max_rounds} rounds: above {row.warn_above_rounds}, models tend to drift towards agreement "
+            f"{setup.max_rounds} rounds: above {most_rounds}, models tend to drift towards agreement "
             "and cost grows faster than insight."
         )
     if (count := len(setup.debaters)) >= MANY_DEBATERS:

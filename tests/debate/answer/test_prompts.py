@@ -17,12 +17,7 @@ from server.debate.answer.prompts import (
     write_review_task,
 )
 from server.debate.facts.advice import Checked, Fault, Opinion
-from server.debate.prompts.response_schemas import (
-    answer_schema,
-    check_schema,
-    exchange_schema,
-    review_schema,
-)
+from server.debate.prompts.response_schemas import answer_schema, check_schema, exchange_schema, review_schema
 from tests.support.panels import build_error, build_report, build_review, common, play_panel
 
 pytestmark = pytest.mark.requirement("D19")

@@ -13,11 +13,7 @@ from server.debate.interventions.registry import build_intervention
 from server.debate.machine.decide import Record, decide
 from server.debate.rules.budget import ElapsedTime
 from tests.support.records import Bodies, build_bodies, play, refusal, verify_bodies
-from tests.support.simulation import (
-    build_setup,
-    label_positions,
-    simulate,
-)
+from tests.support.simulation import build_setup, label_positions, simulate
 
 pytestmark = pytest.mark.requirement("D8", "N26")
 

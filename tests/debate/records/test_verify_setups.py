@@ -8,12 +8,7 @@ import pytest
 from server.debate.commands.fork import build_fork
 from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.records.bounds import TEXT_LENGTHS
-from tests.support.records import (
-    build_bodies,
-    record,
-    refusal,
-    verify_bodies,
-)
+from tests.support.records import build_bodies, record, refusal, verify_bodies
 from tests.support.simulation import (
     build_debaters,
     build_setup,

@@ -11,12 +11,7 @@ from server.debate.facts.setup.seats import CALLER
 from server.debate.facts.text import format_heading
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.views.markdown import (
-    format_report,
-    render_transcript,
-    render_verdict,
-)
-from server.debate.views.state import cost_line, sum_usage
+from server.debate.views.markdown import format_report, render_transcript, render_verdict
 from server.debate.views.verdict import build_report, build_verdict
 from server.engine.database.summaries import build_search_text
 from tests.support.simulation import (
@@ -182,25 +177,6 @@ class TestVerdict:
         assert '\n**Dissent**\n- judge 4: "B, really."\n' in text
         assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 3 times)\n" in text
         assert "**Keep in mind**: 2 answers failed; see failures.\n" in text
-
-
-class TestCost:
-    @pytest.mark.parametrize(
-        ("costs", "said"),
-        [
-            ([], "No calls yet."),
-            ([""], "1 call, 100 tokens in (60 cached), 20 out, price unknown."),
-            (["0.5"], "1 call, 100 tokens in (60 cached), 20 out, $0.50."),
-            (["0"], "1 call, 100 tokens in (60 cached), 20 out."),
-            (
-                ["0.1", "", "0.2"],
-                "3 calls, 300 tokens in (180 cached), 60 out, $0.30 and 1 call of unknown price.",
-            ),
-            ([""] * 20, "20 calls, 2,000 tokens in (1,200 cached), 400 out, price unknown."),
-        ],
-    )
-    def test_an_unknown_price_is_said_to_be_unknown(self, costs: list[str], said: str) -> None:
-        assert cost_line(sum_usage([build_usage(cost=cost) for cost in costs])) == said
 
 
 PIECES = st.sampled_from(

@@ -50,10 +50,6 @@ class TestUsage:
         assert sum_usage([]).cost_usd == ""
         assert sum_usage([build_usage(cost="0")]).cost_usd == "0"
 
-    def test_a_sum_with_unknown_costs_says_how_many_there_are(self) -> None:
-        used = sum_usage([build_usage(cost="0.25"), build_usage(cost=""), build_usage(cost="")])
-        assert (used.cost_usd, used.calls_of_unknown_cost) == ("0.25", 2)
-
     def test_answers_that_were_reused_make_no_unknown_cost_known(self) -> None:
         reused = build_usage(cost="0").model_copy(update={"reused_from": "k3x9w2m4p7qr#7"})
         mixed = sum_usage([reused, build_usage(cost="")])
@@ -76,6 +72,7 @@ class TestUsage:
             "2 calls, 1,800 tokens in, 600 out (80 thinking), 41 s, $0.0123."
         )
         assert cost_line(sum_usage([Usage(model="local", cost_usd="0")])) == "1 call."
+        assert cost_line(sum_usage([])) == "No calls yet."
         unpriced = sum_usage([Usage(model="m", input_tokens=9, output_tokens=1)])
         assert cost_line(unpriced, 7_300) == "1 call, 9 tokens in, 1 out, 2 h, price unknown."
         partly = sum_usage([*paid[:1], Usage(model="m", input_tokens=9)])
