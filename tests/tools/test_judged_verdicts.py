@@ -102,7 +102,7 @@ async def test_an_error_that_both_sides_share_is_corrected_before_anybody_is_quo
         open_modern, find("Ada", **told), find("Ben", **{**told, "recommendation": "Move."})
     )
     lines = [line.split("**")[1] for line in text.splitlines() if line.startswith("**")]
-    assert lines[:5] == ["Divided", "Corrected", "Next", "Missed at first", "Changes if"]
+    assert lines[:5] == ["Divided", "Corrected", "Next", "Also found", "Changes if"]
     assert found["answer"]["corrected"] == [{"text": told["corrected"]}]
     assert '"Move."' in text
 

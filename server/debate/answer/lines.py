@@ -179,7 +179,7 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     rows.append(row("About the question", answer.premise))
     # What corrects an error that all sides share comes first, where judges decide between sides.
     rows += [*corrected, *reasons] if answer.side or answer.findings else [*reasons, *corrected]
-    rows += [row("Missed at first", one.text) for one in answer.missed]
+    rows += [row("Also found", one.text) for one in answer.missed]
     rows += [
         row("Changes if", answer.changes_if),
         row("Against it", answer.against),

@@ -56,6 +56,9 @@ KEPT_SHARE = 0.5
 MOST_KNOWN = 100
 """Texts whose pieces are kept: the same are compared at each step of a debate."""
 
+SAID_SHARE, MOST_ADDED = 0.6, 2
+"""The same of a finding, that an answer has where it says it; and how many are added that it does not say."""
+
 LEAST_SHARE = 0.25
 """Of the same, that a report has of what is advised: a refusal has less."""
 
@@ -411,6 +414,25 @@ def list_findings(review: Reviewed) -> list[str]:
     return [*review.keep, *review.missing, *(error.right for error in review.errors if error.matters)]
 
 
+def list_unsaid(panel: Panel, text: str) -> list[Sourced]:
+    """What others found that an answer by a reviewer does not say, and what it says least of first."""
+    author = next((review for review in panel.reviews if review.text == text), None)
+    others = [review for review in panel.reviews if author and review is not author]
+    found = {
+        finding: Sourced(text=finding, sources=(name_review(panel, review.seat, review.slot_index),))
+        for review in others
+        for finding in (*review.missing, *(error.right for error in review.errors if is_unread(error)))
+    }
+    said = {finding: measure_kept(text, finding) for finding in found}
+    unsaid = sorted((one for one in found if said[one] < SAID_SHARE), key=lambda one: said[one])
+    return [found[one] for one in unsaid[:MOST_ADDED]]
+
+
+def is_unread(error: Correction) -> bool:
+    """Whether an error matters to the person, who is told of those in its own answer in any case."""
+    return error.matters and MINE not in error.answers
+
+
 def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
     """(what the person reads, who wrote it: "writer" or "server")."""
     chosen = choose_report(panel, count)
@@ -443,6 +465,7 @@ def build_final_answer(panel: Panel, count: Count, text: str) -> FinalAnswer:
         because=rest.strip(),
         premise=premise if premise and is_lost else "",
         branches=list_branches(panel, count) if case == "divided" else (),
+        missed=tuple(list_unsaid(panel, text)),
         against=find_dissent(panel, count) if case == "majority" else None,
     )
     return tell_report(panel, report)

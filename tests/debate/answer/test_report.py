@@ -117,14 +117,18 @@ def test_in_quick_the_answer_is_what_the_only_reviewer_wrote_with_figures_that_i
     ]
 
 
-def choose_text(*reviews: dict[str, Any], blind: str = "AA") -> str:
-    panel = play_panel(blind, [("A", 90)] * 2)
+def write_in_both(*reviews: dict[str, Any]) -> Panel:
+    panel = play_panel("AA", [("A", 90)] * 2)
     reviewed = {
         seat: (panel.reviewed[seat][0].model_copy(update=fields),)
         for seat, fields in zip(ALIKE, reviews, strict=True)
     }
-    changed = replace(panel, reviewed=reviewed)
-    return find_reviewer_text(changed, count_panel(changed))
+    return replace(panel, reviewed=reviewed)
+
+
+def choose_text(*reviews: dict[str, Any]) -> str:
+    panel = write_in_both(*reviews)
+    return find_reviewer_text(panel, count_panel(panel))
 
 
 def test_the_answer_that_has_most_of_what_all_reviewers_found_stands() -> None:
@@ -136,6 +140,26 @@ def test_the_answer_that_has_most_of_what_all_reviewers_found_stands() -> None:
         == whole
     )
     assert choose_text({"text": "Take advice A."}, {"text": whole, "missing": found}) == whole
+
+
+def test_what_another_reviewer_found_and_the_answer_does_not_say_stands_below_it() -> None:
+    text = "Take advice A. It leaks at night, so somebody is on call until the roof is mended."
+    found = {
+        "missing": (
+            "It leaks at night",
+            "The lease ends in May: give notice now",
+            "Binlogs are kept for a day",
+        ),
+        "errors": (
+            build_error(ONE, words="two days", right="The dump takes nine days.", matters=True),
+            build_error(ONE, words="colour", right="Grey is no colour of theirs.", matters=False),
+        ),
+    }
+    panel = write_in_both({"text": text, "missing": ("The bank asks for a survey",)}, {"text": "", **found})
+    lines = list_lines(build_lines(panel, count_panel(panel)))
+    added = [line.text for line in lines if line.head == "Also found"]
+    assert len(added) == 2
+    assert {*added} < {*found["missing"][1:], "The dump takes nine days."}
 
 
 WRONG = {"errors": (build_error(ONE, words="on Monday", right="Never on Mondays."),)}
