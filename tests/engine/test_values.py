@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server.debate.interventions.action import InterventionRequest
+from server.debate.views.verdict import build_report
 from server.engine.database.values import choose_values
 from server.engine.debates import DebateManager
 from server.engine.queries import find_known_values, list_debates
@@ -95,3 +96,15 @@ async def test_damaged_details_have_no_values(manager: DebateManager, database: 
     assert await find_known_values(manager) == {"model": [], "tag": []}
     [row], _ = await list_debates(manager)
     assert (row.models, row.tags) == ([], [])
+
+
+async def test_a_list_shows_the_answer_of_a_second_opinion_once_it_is_checked(
+    manager: DebateManager,
+) -> None:
+    asked = {"format": "second_opinion", "models": ["mine"], "options": {"effort": "standard"}}
+    await run_round(manager, question="Why?", **asked)
+    assert [row.position for row in (await list_debates(manager))[0]] == [""]
+    over = await run_debate(manager, question="How?", **asked)
+    answer = build_report(over.debate).answer.recommendation
+    assert answer
+    assert [row.position for row in (await list_debates(manager))[0]] == [answer, ""]

@@ -80,7 +80,11 @@ def token() -> None:
 @token.command("new")
 @click.argument("owner")
 @click.option(
-    "--scope", "scopes", type=click.Choice(SCOPES), multiple=True, help="Default: debate, with read."
+    "--scope",
+    "scopes",
+    type=click.Choice(SCOPES),
+    multiple=True,
+    help="Default: debate, which includes read.",
 )
 @click.option("--days", type=click.IntRange(0, MAX_DAYS), help="Until it expires. Default: never.")
 @click.pass_obj

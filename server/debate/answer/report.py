@@ -290,7 +290,7 @@ def compose_answers(panel: Panel) -> FinalAnswer:
     if len(answers) == 1:
         return FinalAnswer(**take_fields(next(iter(answers.values()))))
     return FinalAnswer(
-        recommendation=f"{format_count(len(answers), 'answer')} that nobody has compared.",
+        recommendation=f"{format_count(len(answers), 'answer')}, not compared with each other.",
         branches=tuple(
             Branch(condition="", advice=answer.recommendation, sources=(name_answer(panel, seat),))
             for seat, answer in answers.items()

@@ -42,7 +42,7 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
     for label in free:
         first_of_letter.setdefault(label[0], label)
     labels = tuple(dict.fromkeys(chain(first_of_letter.values(), free)))[:count]
-    require(len(labels) == count, "The texts hold nearly every label, such as K73. Shorten them.")
+    require(len(labels) == count, "The texts use nearly all labels there are, such as K73. Shorten them.")
     return labels
 
 

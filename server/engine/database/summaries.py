@@ -36,6 +36,7 @@ from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import name_sides
 from server.debate.state.seats import find_own_models
+from server.debate.views.answer import build_answer
 from server.debate.views.names import name_event
 from server.debate.views.state import has_own_request
 from server.debate.views.verdict import read_made_position, winner_stance
@@ -94,7 +95,7 @@ def build_stream_summary(
             "outcome": debate.verdict.outcome if debate.verdict else "",
             "winner": debate.verdict.winner if debate.verdict else "",
             "winner_stance": winner_stance(debate),
-            "position": format_heading(read_made_position(debate)),
+            "position": format_heading(find_position(debate)),
             "tags": list(debate.tags),
             "models": list(dict.fromkeys(find_own_models(debate).values())),
             "cost_usd": f"{cost:f}",
@@ -166,6 +167,12 @@ def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:  # no
             case _:
                 assert_never(event)
     return "\n".join(parts)
+
+
+def find_position(debate: Debate) -> str:
+    """What came out, where it is no debater's stance: the answer, or the position that judges made of the others."""
+    is_answered = debate.setup.answering and debate.ended
+    return build_answer(debate).recommendation if is_answered else read_made_position(debate)
 
 
 def list_held(debate: Debate, tags: Iterable[str]) -> list[str]:

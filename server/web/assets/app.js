@@ -54,7 +54,7 @@ function Page({ app }) {
       ${debate.drawing.lines.length > 0 ? html`<${Folded} app=${app} debate=${debate} />` : html`<${Rest} app=${app} debate=${debate} />`}
     </main>
     <${Actions} app=${app} debate=${debate} />
-    <footer><p>Drawn by Counterpoint from the record of the debate.</p></footer>`;
+    <footer><p>Made by Counterpoint from the debate's record.</p></footer>`;
 }
 
 function Rest({ app, debate }) {

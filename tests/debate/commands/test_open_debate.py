@@ -127,7 +127,7 @@ def test_labels_occur_in_no_text_of_the_set_up(put: Callable[[str], dict[str, An
 def test_many_debaters_have_labels_of_their_own_and_texts_that_hold_all_of_them_are_refused() -> None:
     assert len({*open_debate(build_request(debaters=build_debaters(26)), models=["m"], seed=1).labels}) == 26
     documents = [{"title": "Codes", "text": " ".join(EVERY_LABEL)}]
-    with pytest.raises(InvalidRequestError, match="hold nearly every label"):
+    with pytest.raises(InvalidRequestError, match="use nearly all labels"):
         open_debate(build_request(documents=documents), models=["m"], seed=1)
 
 

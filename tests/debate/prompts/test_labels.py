@@ -64,7 +64,7 @@ def test_the_draw_depends_on_the_seed_alone_and_takes_no_label_that_a_text_holds
 
 
 def test_texts_that_hold_every_label_are_refused() -> None:
-    with pytest.raises(InvalidRequestError, match="hold nearly every label"):
+    with pytest.raises(InvalidRequestError, match="use nearly all labels"):
         draw_labels(1, 1, [" ".join(EVERY_LABEL)])
 
 
