@@ -43,7 +43,7 @@ def plan_waves(debate: Debate, *, fewest: bool) -> list[Wave]:
     """
     setup = debate.setup
     sections = setup.reader.sections if setup.reader else ()
-    framing = [(FRAMER,) * len(list_blind_models(setup)), (FRAMER,)] if setup.framer else []
+    framing = [(FRAMER,) * len(list_blind_models(setup.framer)), (FRAMER,)] if setup.framer else []
     is_held = setup.forked_at_round > 0
     waves = [Wave(seats, is_held=is_held) for seats in ((READER,) * len(sections), *framing) if seats]
     plan = plan_advice if setup.answering else plan_rounds

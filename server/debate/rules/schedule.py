@@ -43,7 +43,6 @@ from server.debate.ballots.waves import (
 from server.debate.facts.answers import MESSAGE_SLOT, Usage
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.events import NO_POSITION, Balloted, Failed, RoundOpened, Spoke, Task
-from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
     FRAMER,
@@ -52,6 +51,7 @@ from server.debate.facts.setup.seats import (
     READER,
     SYNTHESIZER,
     WRITTEN,
+    Framer,
 )
 from server.debate.state.debate import Debate, RoundPlan, judge_seats
 from server.debate.state.memo import once
@@ -103,7 +103,8 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     if phase is None:
         sections = debate.setup.reader.sections if debate.setup.reader else ()
         digests = tuple(Slot(READER, index, "digest") for index in range(len(sections)))
-        framing = (list_blind_slots(debate.setup), (FRAMING_SLOT,)) if debate.setup.needs_framing else ()
+        framer = debate.setup.framer if debate.setup.needs_framing else None
+        framing = (list_blind_slots(framer), (FRAMING_SLOT,)) if framer else ()
         return tuple(filter(None, (digests, *framing)))
     if phase.is_advice:
         return tuple(tuple(Slot(*slot) for slot in group) for group in list_advice_slots(debate, phase))
@@ -114,9 +115,9 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     return (blind, *groups) if blind else groups
 
 
-def list_blind_slots(setup: Opened) -> tuple[Slot, ...]:
+def list_blind_slots(framer: Framer) -> tuple[Slot, ...]:
     """The answers of which positions are made: each of a model of its own, which nobody else stands in for."""
-    models = list_blind_models(setup)
+    models = list_blind_models(framer)
     return tuple(Slot(FRAMER, n, "blind_answer", model=model) for n, model in enumerate(models, start=1))
 
 

@@ -19,6 +19,7 @@ from server.debate.facts.setup.seats import (
     SYNTHESIZER,
     WRITER,
     WRITTEN,
+    Framer,
     Moderator,
     Officer,
     SeatKind,
@@ -111,17 +112,15 @@ def find_models(setup: Opened) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*seat_models(setup).values(), *later)))
 
 
-def list_blind_models(setup: Opened) -> tuple[str, ...]:
+def list_blind_models(framer: Framer) -> tuple[str, ...]:
     """The models that answer the question by themselves before positions are made of their answers."""
-    if setup.framer is None:
-        return ()
-    models = [model for model in dict.fromkeys(setup.framer.models) if model not in (*WRITTEN, EMBEDDED)]
-    return tuple(models[:MOST_BLIND_ANSWERS]) or (setup.framer.model,)
+    models = [model for model in dict.fromkeys(framer.models) if model not in (*WRITTEN, EMBEDDED)]
+    return tuple(models[:MOST_BLIND_ANSWERS]) or (framer.model,)
 
 
 def count_framing_calls(setup: Opened) -> int:
     """Number of model calls before the positions are known."""
-    return len(list_blind_models(setup)) + 1 if setup.needs_framing else 0
+    return len(list_blind_models(setup.framer)) + 1 if setup.framer and not setup.framing else 0
 
 
 @once

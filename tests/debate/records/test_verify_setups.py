@@ -88,6 +88,14 @@ def test_a_set_up_that_nobody_could_have_opened_is_refused(
     assert "Entry 1 (opened)" in refusal(lambda found: change(found[0]), bodies)
 
 
+@pytest.mark.parametrize("change", [{"format": "verdict"}, {"effort": None}])
+def test_a_second_opinion_of_another_format_or_without_an_effort_is_refused(change: dict[str, Any]) -> None:
+    bodies = record(format="second_opinion", models=["a", "b"])[:1]
+
+    told = refusal(lambda found: found[0].update(change), bodies)
+    assert "its phases and seats do not fit together" in told
+
+
 def test_a_set_up_that_hides_nobody_there_is_says_so() -> None:
     bodies = record(format="verdict", max_rounds=1)[:1]
 
