@@ -42,9 +42,15 @@ class APIError(Exception):
 @pytest.mark.parametrize(
     ("status", "cause", "is_transient"),
     [
+        (400, "bad_request", False),
+        (401, "unauthorized", False),
         (402, "unauthorized", False),
+        (403, "unauthorized", False),
+        (404, "bad_request", False),
         (408, "timeout", True),
+        (413, "bad_request", False),
         (422, "bad_request", False),
+        (429, "rate_limited", True),
         (500, "unavailable", True),
     ],
 )
