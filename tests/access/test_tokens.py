@@ -2,8 +2,10 @@
 
 import os
 import stat
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -63,22 +65,26 @@ class HeldFile(TokenFile):
         await self.reads[-1].wait()
         return row
 
+    async def hold_token(self) -> tuple[str, Callable[[], Coroutine[Any, Any, None]], list[bool]]:
+        """(the hash of a new token, a request with it, whether the requests were let in)."""
+        tokens, verdicts = StoredTokens(self), list[bool]()
+        made, stored = make_token("alice", ("debate",), None)
+        await self.add(stored)
+
+        async def ask() -> None:
+            verdicts.append(await tokens.verify_token(made) is not None)
+
+        return stored.digest, ask, verdicts
+
 
 async def test_requests_that_wait_share_a_read_that_began_after_they_came(tmp_path: Path) -> None:
     file = HeldFile(str(tmp_path / "tokens.json"))
-    tokens = StoredTokens(file)
-    made, stored = make_token("alice", ("debate",), None)
-    await file.add(stored)
-    verdicts: list[bool] = []
-
-    async def ask() -> None:
-        verdicts.append(await tokens.verify_token(made) is not None)
-
+    digest, ask, verdicts = await file.hold_token()
     async with anyio.create_task_group() as requests:
         requests.cancel_scope.deadline = anyio.current_time() + PATIENCE
         requests.start_soon(ask)
         await anyio.wait_all_tasks_blocked()
-        await file.revoke(stored.digest, "2026-03-01T00:00:00.000Z")
+        await file.revoke(digest, "2026-03-01T00:00:00.000Z")
         for _ in range(20):
             requests.start_soon(ask)
         await anyio.wait_all_tasks_blocked()
@@ -92,14 +98,7 @@ async def test_requests_that_wait_share_a_read_that_began_after_they_came(tmp_pa
 
 async def test_a_request_that_is_cut_while_it_reads_leaves_the_read_to_the_next(tmp_path: Path) -> None:
     file = HeldFile(str(tmp_path / "tokens.json"))
-    tokens = StoredTokens(file)
-    made, stored = make_token("alice", ("debate",), None)
-    await file.add(stored)
-    verdicts: list[bool] = []
-
-    async def ask() -> None:
-        verdicts.append(await tokens.verify_token(made) is not None)
-
+    digest, ask, verdicts = await file.hold_token()
     async with anyio.create_task_group() as requests, anyio.create_task_group() as cut:
         requests.start_soon(ask)
         await anyio.wait_all_tasks_blocked()
@@ -108,7 +107,7 @@ async def test_a_request_that_is_cut_while_it_reads_leaves_the_read_to_the_next(
         requests.start_soon(ask)
         file.reads[0].set()
         await anyio.wait_all_tasks_blocked()
-        await file.revoke(stored.digest, "2026-03-01T00:00:00.000Z")
+        await file.revoke(digest, "2026-03-01T00:00:00.000Z")
         cut.cancel_scope.cancel()  # while it reads for both
         requests.start_soon(set_last, file)
 

@@ -279,7 +279,7 @@ async def test_what_was_answered_before_a_failure_is_paid_and_kept(
     async with open_storage(tmp_path / "db") as storage:
         cache = DatabaseCache(storage.cache, 10**6)
         with anyio.fail_after(PATIENCE), pytest.raises(ModelError) as caught:
-            await CachedEmbedder("m", FailingEmbedder(failure), cache).embed(MANY, 0.2)
+            await CachedEmbedder("m", FailingEmbedder(failure), cache).embed(MANY, 1)
         assert caught.value.cause == cause
         usage = caught.value.usage
         assert usage

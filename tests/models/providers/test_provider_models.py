@@ -203,7 +203,7 @@ async def test_a_provider_that_stops_is_left_when_the_time_is_up(
     through: Ask, stub: Stub, scenario: str
 ) -> None:
     import_litellm()
-    failure = await failure_of(through(scenario), contract.build_argument_request(timeout=0.3), stream=True)
+    failure = await failure_of(through(scenario), contract.build_argument_request(timeout=1), stream=True)
 
     assert failure.cause == "timeout"
     await stub.wait_until(abandoned=1)
