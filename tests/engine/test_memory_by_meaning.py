@@ -124,8 +124,10 @@ async def test_a_question_asked_often_is_found_in_other_words(tmp_path: Path) ->
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         store = manager.store
         store.embed = embed_planted
-        for n in range(NEWEST - 1):
-            await conclude(store.storage, f"s{n}", BILLING_IN_SHORT, seal=get_seal(store))
+        async with anyio.create_task_group() as writes:  # which are committed together
+            for n in range(NEWEST - 1):
+                seal = get_seal(store)
+                writes.start_soon(partial(conclude, store.storage, f"s{n}", BILLING_IN_SHORT, seal=seal))
         asked = await run_debate(manager, question=BILLING_IN_SHORT)
         assert await recall_ids(store, SAME) == [asked.id]
 
