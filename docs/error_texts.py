@@ -20,8 +20,7 @@ AREAS = {
     "Models and providers": "server/models server/cli/installation/models.py server/cli/debates/demo.py",
     "Opening and steering a debate": (
         "server/debate/commands server/debate/schemas server/debate/documents server/debate/votes "
-        "server/debate/verdicts server/debate/facts server/debate/state server/debate/prompts server/debate/replies "
-        "server/debate/rules "
+        "server/debate/facts server/debate/state server/debate/prompts server/debate/replies server/debate/rules "
         "server/debate/ballots server/debate/arguments server/debate/machine server/debate/seats server/debate/answer "
         "server/engine/debates.py server/tools server/mcp"
     ),

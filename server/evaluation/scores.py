@@ -19,8 +19,8 @@ from server.debate.ballots.samples import list_leaders, list_samples, pool_sampl
 from server.debate.ballots.waves import SAMPLE_BALLOT
 from server.debate.facts.answers import Researched, Usage
 from server.debate.facts.events import AnswerEvent, Balloted, Failed
+from server.debate.rules.verdict import count_panel
 from server.debate.state.debate import Debate
-from server.debate.verdicts.rules import count_panel
 from server.evaluation.plan import Plan, build_names
 from server.evaluation.questions import Question
 

@@ -80,11 +80,11 @@ from server.debate.rules.schedule import (
     slot_failures,
 )
 from server.debate.rules.speaking_order import find_handoff_problem
+from server.debate.rules.verdict import find_verdict_problem
 from server.debate.seats.observer import find_contest_problem
 from server.debate.seats.registry import find_seat
 from server.debate.state.debate import Debate, replace
 from server.debate.state.seats import check_name, current_model, phase_seats, seat_models
-from server.debate.verdicts.rules import find_verdict_problem
 from server.debate.votes.panel import find_comparison_problem
 from server.debate.votes.voters import verdict_source
 

@@ -27,8 +27,8 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.setup.opened import Opened
 from server.debate.machine.transitions import replay
+from server.debate.rules.verdict import count_panel
 from server.debate.state.debate import Debate
-from server.debate.verdicts.rules import count_panel
 from server.debate.votes.consensus import SYNTHESIS
 from server.debate.votes.panel import compare_mirror, find_voter_model, list_seats
 from server.debate.votes.voters import verdict_source

@@ -1,1 +1,1 @@
-"""What happens next: the course of a debate, slots, calls, quorums, budgets."""
+"""What happens next: the course of a debate, slots, calls, quorums, budgets, the verdict."""

@@ -89,9 +89,9 @@ from server.debate.rules.budget import compute_remaining, count_model_seats
 from server.debate.rules.caller_code import TerminateWhen
 from server.debate.rules.pauses import compute_quorum
 from server.debate.rules.speaking_order import build_handoff_events, compute_seat_order
+from server.debate.rules.verdict import build_verdict_events
 from server.debate.state.debate import Debate, find_phase, replace
 from server.debate.state.seats import phase_seats
-from server.debate.verdicts.rules import build_verdict_events
 from server.debate.votes.panel import build_agreed, count_last_vote, list_last_votes
 from server.debate.votes.voters import verdict_source
 

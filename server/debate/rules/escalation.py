@@ -28,10 +28,10 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import AWAITED, MODERATOR
 from server.debate.rules.budget import ElapsedTime, compute_spending, list_expenses
 from server.debate.rules.course import comes_after_verdict
+from server.debate.rules.verdict import count_panel
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import find_first_side, label_debaters
 from server.debate.state.seats import find_models, find_own_models
-from server.debate.verdicts.rules import count_panel
 from server.debate.votes.counting import Count
 from server.debate.votes.panel import compute_judge_vote, list_mirrored_names
 from server.debate.votes.readings import list_speaker_models

@@ -10,8 +10,8 @@ from server.debate.facts.beliefs import Vote
 from server.debate.facts.events import Compared, Concluded, Judged, Outcome
 from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import format_count
+from server.debate.rules.verdict import count_panel, find_unmoved_side
 from server.debate.state.debate import Debate, judge_seats
-from server.debate.verdicts.rules import count_panel, find_unmoved_side
 from server.debate.views.names import name_debate
 from server.debate.views.state import describe_costs
 from server.debate.views.visibility import shows_beliefs, shows_seat

@@ -20,11 +20,11 @@ from server.debate.facts.setup.seats import SYNTHESIZER
 from server.debate.facts.text import format_count
 from server.debate.machine.decide import status
 from server.debate.rules.schedule import is_exhausted, slot_failures
+from server.debate.rules.verdict import count_panel, find_caps
 from server.debate.seats.registry import SEATS, SeatFindings
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import once
 from server.debate.state.seats import current_model, phase_seats
-from server.debate.verdicts.rules import count_panel, find_caps
 from server.debate.views.answer import (
     Advisor,
     build_advice_fields,

@@ -10,7 +10,7 @@ from server.debate.facts.events import Concluded
 from server.debate.facts.setup.phases import Phase
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
-from server.debate.verdicts.rules import build_verdict_events
+from server.debate.rules.verdict import build_verdict_events
 from server.debate.views import markdown
 from server.debate.views.progress import build_progress, describe_work
 from server.debate.views.verdict import build_report

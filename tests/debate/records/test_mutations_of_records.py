@@ -14,8 +14,8 @@ import pytest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.machine.decide import Record, decide
 from server.debate.rules.calls import Call
+from server.debate.rules.verdict import build_verdict_events
 from server.debate.state.debate import Debate
-from server.debate.verdicts.rules import build_verdict_events
 from tests.support.event_strategies import BAD_ANSWERS, SETUPS
 from tests.support.records import Bodies, build_bodies, play_records, verify_bodies
 from tests.support.simulation import (

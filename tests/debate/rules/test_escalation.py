@@ -20,8 +20,8 @@ from server.debate.rules.escalation import (
     build_spent,
     find_escalation,
 )
+from server.debate.rules.verdict import count_panel, find_caps
 from server.debate.state.debate import replace
-from server.debate.verdicts.rules import count_panel, find_caps
 from server.debate.votes.panel import compare_mirror, compute_judge_vote, list_judgments
 from tests.support.simulation import (
     MIRROR_ID,

@@ -26,7 +26,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.machine.transitions import apply, replay
-from server.debate.verdicts.rules import build_verdict_events
+from server.debate.rules.verdict import build_verdict_events
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
