@@ -45,7 +45,6 @@ READING = [
     "tag abcd billing",
     "token list",
     "token revoke abcd",
-    "view --no-open",
     "view abcd --no-open",
     "watch",
     "watch abcd",

@@ -58,6 +58,12 @@ def test_without_an_id_it_opens_the_list_and_with_a_beginning_of_one_the_debate(
         assert httpx2.get(viewer.address, headers={"host": "evil.example"}).status_code == 421
 
 
+def test_who_begins_in_the_browser_needs_no_debate_before(view: View, database: str) -> None:
+    viewer = view("--no-open")
+    assert "No debates." in httpx2.get(viewer.address).text
+    assert Path(database).exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_within_a_second_with_streams_open(cli: Cli, view: View, number: int) -> None:
     run_debate(cli)

@@ -92,7 +92,7 @@ def view(settings: Settings, debate_id: str, port: int, *, no_open: bool) -> Non
             await site.serve()
 
     with session.sigterm_as_interrupt():
-        session.run_with_manager(settings, serve)
+        session.run_with_manager(settings, serve, makes_database=not debate_id)
 
 
 def open_browser(address: str) -> None:
