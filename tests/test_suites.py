@@ -26,6 +26,14 @@ def test_dear():
     started_at = time.process_time()
     while time.process_time() - started_at < {seconds}: sum(range(1000))
 """
+DEAR_ONCE = """
+import functools, time
+@functools.cache
+def prepare():
+    started_at = time.process_time()
+    while time.process_time() - started_at < 3: sum(range(1000))
+def test_dear_once(): prepare()
+"""
 SKIPPED = """
 import pytest
 @pytest.mark.skipif(True, reason={reason!r})
@@ -73,6 +81,12 @@ def test_a_dear_test_that_is_not_marked_fails(tmp_path: Path) -> None:
         == 0
     )
     assert run(tmp_path, DEAR.format(seconds=1.5), "--cpu-limit=0")[0] == 0
+
+
+def test_a_test_that_only_came_first_is_not_dear(tmp_path: Path) -> None:
+    code, told = run(tmp_path, DEAR_ONCE, "--cpu-limit=0.3", "-v")
+
+    assert (code, told.count("test_dear_once PASSED"), "1 passed" in told) == (0, 1, True)
 
 
 @pytest.mark.parametrize(("reason", "code"), [("nobody installed it", 1), ("nothing can be mounted here", 0)])
