@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from string import ascii_uppercase
 
-from server.debate.answer.count import Count, count_panel
+from server.debate.answer.count import AdviceCount, count_panel
 from server.debate.answer.debates import build_panel
 from server.debate.answer.panel import Panel
 from server.debate.answer.sides import OWN
@@ -61,7 +61,7 @@ def read_first(question: Question, panel: Panel) -> Answer:
     return build_answer(question, (option,), "", spending, beliefs | {option: share}, (option, share))
 
 
-def list_chosen(question: Question, panel: Panel, count: Count) -> Iterator[str]:
+def list_chosen(question: Question, panel: Panel, count: AdviceCount) -> Iterator[str]:
     """The option of the side ahead; none where there is no such side, or it names none.
 
     The option is that of the answer which the side follows, and of what its seats advise where they follow none.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from server.debate.analysis.judgments import Beliefs
-from server.debate.votes.counting import Seat, count_voices
+from server.debate.votes.counting import CountedVote, count_voices
 
 LOWEST, HIGHEST = 0.05, 0.95
 """Nobody who is surer than that is right as often."""
@@ -47,7 +47,7 @@ NO_CALIBRATION = Calibration()
 
 
 def pool_beliefs(
-    asked: Sequence[tuple[Seat, Beliefs | None]],
+    asked: Sequence[tuple[CountedVote, Beliefs | None]],
     sides: Iterable[str],
     calibration: Calibration = NO_CALIBRATION,
 ) -> dict[str, float]:
@@ -57,21 +57,21 @@ def pool_beliefs(
     weight gave any.
     """
     sides = tuple(sides)
-    believing = [seat for seat, beliefs in asked if beliefs]
-    if not any(seat.weight for seat in believing):
+    believing = [vote for vote, beliefs in asked if beliefs]
+    if not any(vote.weight for vote in believing):
         return {}
     options = (*sides, "") if any((beliefs or {}).get("") for _, beliefs in asked) else sides
     equal = {side: 1 / len(sides) for side in sides}
-    total = float(sum(seat.weight for seat, _ in asked))
+    total = float(sum(vote.weight for vote, _ in asked))
     voices = float(count_voices(believing))
     pool = dict.fromkeys(options, 0.0)
-    for seat, beliefs in asked:
+    for vote, beliefs in asked:
         shares = equal
         if beliefs:
             clipped = {option: clip(float(beliefs.get(option, 0))) for option in options}
             shares = calibration.correct(normalize(clipped))
         for option in options:
-            pool[option] += float(seat.weight) / total * shares.get(option, 0.0)
+            pool[option] += float(vote.weight) / total * shares.get(option, 0.0)
     return normalize({option: share**voices for option, share in pool.items()})
 
 

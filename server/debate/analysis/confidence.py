@@ -17,15 +17,13 @@ from server.debate.facts.beliefs import Vote
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
-from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat
-from server.debate.votes.families import family
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count
 from server.debate.votes.panel import (
     find_learnt_weight,
     find_ledger,
     find_voter_model,
     is_proven,
     list_judgments,
-    list_seats,
 )
 
 MOST_BELIEFS = 5
@@ -61,9 +59,7 @@ def build_confidence(debate: Debate, votes: tuple[Vote, ...], count: Count) -> C
     pooled = pool_judges(debate, votes)
     likeliest = sorted(pooled.beliefs.items(), key=lambda pair: -pair[1])[:MOST_BELIEFS]
     beliefs = [f"{name or 'none'}: {share:.2f}" for name, share in likeliest]
-    supporters = [seat for seat in list_seats(debate, votes) if seat.side and seat.side == count.ahead]
-    agrees = len({family(seat.model) for seat in supporters}) > 1 and not count.against
-    reference = RECORDED if agrees else {}
+    reference = RECORDED if count.is_agreed_by_families else {}
     basis = describe_ledger(debate)
     if not (count.ahead in pooled.beliefs and pooled.calibrated_items):
         return Confidence(basis=basis, beliefs=beliefs, reference=reference)
@@ -75,11 +71,10 @@ def build_confidence(debate: Debate, votes: tuple[Vote, ...], count: Count) -> C
 def build_advice_confidence(debate: Debate) -> Confidence:
     """Of the answer format: what agreed with what, and a figure once outcomes were settled."""
     panel, count = build_panel(debate), count_debate(debate)
-    agrees = len({panel.families[seat] for seat in count.supporters}) > 1 and not count.against
     return Confidence(
         value=compute_advice_confidence(debate),
         basis=f"{describe_agreement(panel, count)} {describe_record(debate)}".lstrip(),
-        reference=RECORDED if agrees else {},
+        reference=RECORDED if count.is_agreed_by_families else {},
     )
 
 
@@ -89,14 +84,14 @@ def compute_advice_confidence(debate: Debate) -> float | None:
     calibration = read_calibration(debate.setup.ledger)
     if not (calibration.items and count.ahead):
         return None
-    others = {ballot.side for ballot in count.ballots} - {"", count.ahead}
+    others = {vote.side for vote in count.votes} - {"", count.ahead}
     sides = (count.ahead, *(sorted(others) or ["another"]))
     asked = []
-    for ballot in count.ballots:
-        name, beliefs = ballot.seat, None
-        if ballot.side and name in panel.readers:
-            beliefs = spread_belief(sides, ballot.side, Fraction(find_probability(panel, name), 100))
-        asked.append((Seat(name, panel.models[name], ballot.side, family=panel.families[name]), beliefs))
+    for vote in count.votes:
+        beliefs = None
+        if vote.side and vote.seat in panel.readers:
+            beliefs = spread_belief(sides, vote.side, Fraction(find_probability(panel, vote.seat), 100))
+        asked.append((vote, beliefs))
     return round(pool_beliefs(asked, sides, calibration)[count.ahead], 2)
 
 

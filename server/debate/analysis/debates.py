@@ -19,7 +19,6 @@ from server.debate.facts.text import normalize_topic
 from server.debate.interventions.outcome import find_finding
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import find_first_side
-from server.debate.votes.counting import Seat
 from server.debate.votes.panel import (
     find_own_seat,
     find_rated_model,
@@ -27,7 +26,7 @@ from server.debate.votes.panel import (
     list_judges,
     list_mirrored_names,
     list_readings_of,
-    list_seats,
+    weigh_votes,
 )
 from server.debate.votes.voters import verdict_source
 
@@ -54,17 +53,17 @@ def pool_judges(debate: Debate, votes: tuple[Vote, ...]) -> PooledBeliefs:
     """The pooled beliefs of all judges that were asked."""
     if verdict_source(debate.setup) != "judges":
         return PooledBeliefs({})
-    asked = [(seat, average_beliefs(debate, seat)) for seat in list_seats(debate, votes)]
+    asked = [(vote, average_beliefs(debate, vote.seat)) for vote in weigh_votes(debate, votes)]
     calibration = read_calibration(debate.setup.ledger)
     shares = pool_beliefs(asked, debate.names, calibration)
     believing_count = sum(beliefs is not None for _, beliefs in asked)
     return PooledBeliefs(shares, believing_count if shares else 0, calibration.items)
 
 
-def average_beliefs(debate: Debate, seat: Seat) -> Beliefs | None:
+def average_beliefs(debate: Debate, judge: str) -> Beliefs | None:
     """The mean of a judge's beliefs over its readings; None where a reading is missing or not informative."""
-    readings = list_readings_of(debate, seat.name)
-    is_whole = has_answered(debate, seat.name)
+    readings = list_readings_of(debate, judge)
+    is_whole = has_answered(debate, judge)
     if not (is_whole and all(reading.informative for reading in readings)):
         return None
     shares = [compute_beliefs(debate, reading) for reading in readings]

@@ -16,7 +16,14 @@ from server.debate.analysis.beliefs import (
 )
 from server.debate.analysis.judgments import Judgment, group_by_item, list_sides
 from server.debate.analysis.records import JudgeRecord
-from server.debate.votes.counting import CLEAR_MARGIN, UNKNOWN_WEIGHT, Count, Seat, count_votes, grade_lead
+from server.debate.votes.counting import (
+    CLEAR_MARGIN,
+    UNKNOWN_WEIGHT,
+    Count,
+    CountedVote,
+    count_votes,
+    grade_lead,
+)
 
 LABELS = ("decided", "leaning", "contested", "undecided")
 
@@ -71,17 +78,17 @@ class Panel:
     families: Mapping[str, str] = field(default_factory=dict)  # of those whose names do not tell
     calibration: Calibration = NO_CALIBRATION
 
-    def build_seat(self, judgment: Judgment) -> Seat:
-        """The seat of a judge with its vote."""
+    def build_vote(self, judgment: Judgment) -> CountedVote:
+        """What a judge said about an item, as it is counted."""
         judge = judgment.judge
-        return Seat(
+        return CountedVote(
             judge,
             judge,
             judgment.vote,
             compute_judgment_margin(judgment),
             self.records[judge].weight / UNKNOWN_WEIGHT,
             is_proven=self.records[judge].is_proven,
-            family=self.families.get(judge, ""),
+            trained_by=self.families.get(judge, ""),
         )
 
 
@@ -144,8 +151,8 @@ def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
 
 def count_item(judgments: Sequence[Judgment], panel: Panel) -> Count:
     """The verdict on an item; at most leaning if a judge read it in one order only."""
-    seats = [panel.build_seat(judgment) for judgment in judgments]
-    return count_votes(seats, is_capped=not all(judgment.is_turned for judgment in judgments))
+    votes = [panel.build_vote(judgment) for judgment in judgments]
+    return count_votes(votes, is_capped=not all(judgment.is_turned for judgment in judgments))
 
 
 def choose_majority(votes: Sequence[str]) -> str:
@@ -166,7 +173,7 @@ def score_winner(winner: str, gold: str) -> int:
 def pool_item(judgments: Sequence[Judgment], panel: Panel) -> dict[str, float]:
     """The pooled beliefs in the sides of an item; {} where no judge gave any."""
     sides = list_sides(judgments)
-    asked = [(panel.build_seat(judgment), judgment.compute_beliefs(sides)) for judgment in judgments]
+    asked = [(panel.build_vote(judgment), judgment.compute_beliefs(sides)) for judgment in judgments]
     return pool_beliefs(asked, sides, panel.calibration)
 
 

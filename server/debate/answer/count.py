@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 from server.debate.answer.panel import Panel
 from server.debate.answer.sides import OWN, Sides, find_sides
 from server.debate.facts.advice import MINE
 from server.debate.facts.events import Outcome
 from server.debate.facts.setup.seats import WRITTEN
-from server.debate.votes.counting import Seat, count_votes, grade_lead
+from server.debate.votes.counting import Count, CountedVote, count_votes, grade_lead
 
 SILENCES = {
     "nothing": "gave no usable answer",
@@ -19,33 +20,12 @@ SILENCES = {
 """Why a seat has no vote."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ballot:
-    """What a seat comes to. `silence`: why it has no vote."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceCount(Count):
+    """The count of this format. `caps`: why it is at most leaning, each as a sentence."""
 
-    seat: str
-    side: str = ""
-    margin: int = 0
-    silence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """The outcome. `caps`: why it is at most leaning, each as a sentence."""
-
-    outcome: Outcome
-    ballots: tuple[Ballot, ...]
     sides: Sides
-    ahead: str = ""  # the side with the most support; "" for a tie, or no votes
     caps: tuple[str, ...] = ()
-
-    @property
-    def supporters(self) -> tuple[str, ...]:
-        return tuple(ballot.seat for ballot in self.ballots if self.ahead and ballot.side == self.ahead)
-
-    @property
-    def against(self) -> int:
-        return sum(bool(ballot.side) and ballot.side != self.ahead for ballot in self.ballots)
 
     @property
     def is_of_mine(self) -> bool:
@@ -53,43 +33,42 @@ class Count:
         return MINE in self.sides.blind and self.ahead == self.sides.blind[MINE]
 
 
-def count_panel(panel: Panel) -> Count:
+def count_panel(panel: Panel) -> AdviceCount:
     sides = find_sides(panel)
-    ballots = tuple(find_ballot(panel, sides, seat) for seat in panel.voters)
+    votes = tuple(find_vote(panel, sides, seat) for seat in panel.voters)
     caps = find_caps(panel, sides)
-    found = count_votes(
-        [
-            Seat(one.seat, panel.models[one.seat], one.side, one.margin, family=panel.families[one.seat])
-            for one in ballots
-        ],
-        is_capped=bool(caps),
-    )
-    outcome = found.outcome
-    if found.ahead and not any(one.margin for one in ballots if one.side == found.ahead):
-        outcome = "contested" if found.against else "undecided"  # nobody of them is sure of it
-    if outcome in ("decided", "leaning") and found.ahead.startswith(OWN):
+    count = count_votes(votes, is_capped=bool(caps))
+    outcome, against = count.outcome, count.against
+    if count.ahead and not any(vote.margin for vote in count.votes_ahead):
+        outcome = "contested" if against else "undecided"  # nobody of them is sure of it
+    if outcome in ("decided", "leaning") and count.ahead.startswith(OWN):
         outcome = "synthesis"
-    return Count(outcome, ballots, sides, found.ahead, caps)
+    if votes and not count.ahead:  # each side is against the others
+        against = Fraction(sum(bool(vote.side) for vote in votes), len(votes))
+    return AdviceCount(votes, outcome, count.ahead, against, count.probability, sides=sides, caps=caps)
 
 
-def find_ballot(panel: Panel, sides: Sides, seat: str) -> Ballot:
+def find_vote(panel: Panel, sides: Sides, seat: str) -> CountedVote:
     """What a seat comes to: by its review, else by its own answer, if anybody has compared the answers."""
     answer = panel.advised.get(seat)
     is_small = answer is not None and not answer.informative
     is_read = bool(panel.reviewed.get(seat))
+    side, margin, silence = "", 0, ""
     if is_small or (is_read and not panel.reviewed[seat][0].informative):
-        return Ballot(seat, silence=SILENCES["small"])
-    if is_read:
-        side = sides.held[seat]
-        return Ballot(
-            seat, side, grade_probability(find_probability(panel, seat)), "" if side else SILENCES["apart"]
-        )
-    if answer is None:
-        return Ballot(seat, silence=SILENCES["unread" if panel.has_judges else "nothing"])
-    if not panel.readers:
-        return Ballot(seat, silence=SILENCES["unread"])
-    margin = 0 if seat in panel.reviewers else grade_probability(answer.probability)
-    return Ballot(seat, sides.blind[seat], margin)
+        silence = SILENCES["small"]
+    elif is_read:
+        side, margin = sides.held[seat], grade_probability(find_probability(panel, seat))
+        silence = "" if side else SILENCES["apart"]
+    elif answer is None:
+        silence = SILENCES["unread" if panel.has_judges else "nothing"]
+    elif not panel.readers:
+        silence = SILENCES["unread"]
+    else:
+        side = sides.blind[seat]
+        margin = 0 if seat in panel.reviewers else grade_probability(answer.probability)
+    return CountedVote(
+        seat, panel.models[seat], side, margin, trained_by=panel.families[seat], abstains=silence
+    )
 
 
 def find_probability(panel: Panel, seat: str) -> int:
@@ -141,7 +120,7 @@ def list_families(panel: Panel) -> list[str]:
     return [*dict.fromkeys(panel.families[seat] for seat in (*panel.advisors, *panel.reviewers))]
 
 
-def find_case(panel: Panel, count: Count) -> str:
+def find_case(panel: Panel, count: AdviceCount) -> str:
     """What a report has to say: "agreed", "majority" or "divided"; "none" where nothing was reviewed."""
     if not panel.readers:
         return "none"
@@ -150,7 +129,7 @@ def find_case(panel: Panel, count: Count) -> str:
     return "majority" if count.ahead else "divided"
 
 
-def describe_count(panel: Panel, count: Count) -> str:
+def describe_count(panel: Panel, count: AdviceCount) -> str:
     """The tally, for the writer."""
     held, total = len(count.supporters), len(panel.voters)
     if find_case(panel, count) == "divided":
@@ -167,9 +146,9 @@ HEADS: dict[Outcome, str] = {
 }
 
 
-def name_outcome(count: Count) -> str:
+def name_outcome(count: AdviceCount) -> str:
     """What stands before the recommendation."""
-    held, asked = len(count.supporters), len(count.ballots)
+    held, asked = len(count.supporters), len(count.votes)
     if count.outcome == "contested" and held > 1:
         return f"{held} of {asked} advise"
     if count.outcome == "undecided" and held:
@@ -179,7 +158,7 @@ def name_outcome(count: Count) -> str:
     return HEADS[count.outcome]
 
 
-def describe_agreement(panel: Panel, count: Count) -> str:
+def describe_agreement(panel: Panel, count: AdviceCount) -> str:
     """What agreed with what, in a sentence or two: how sure the answer is."""
     if not panel.advised:
         return ""
@@ -196,7 +175,7 @@ def describe_agreement(panel: Panel, count: Count) -> str:
     return " ".join(told)
 
 
-def describe_probabilities(panel: Panel, count: Count) -> str:
+def describe_probabilities(panel: Panel, count: AdviceCount) -> str:
     """How likely the reviewers hold their advice to be right; of those against the side ahead apart."""
     alike = [seat for seat in panel.readers if not count.ahead or seat in count.supporters]
     shares, others = (
@@ -211,7 +190,7 @@ def describe_probabilities(panel: Panel, count: Count) -> str:
     )
 
 
-def describe_course(panel: Panel, count: Count) -> str:
+def describe_course(panel: Panel, count: AdviceCount) -> str:
     """How those who answered came to where they stand, after "2 model families"."""
     held, asked, moved = len(count.supporters), len(panel.voters), len(count.sides.moved)
     case, s = find_case(panel, count), "s" if len(list_families(panel)) == 1 else ""

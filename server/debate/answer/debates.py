@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from server.debate.answer.count import Count, count_panel, find_case
+from server.debate.answer.count import AdviceCount, count_panel, find_case
 from server.debate.answer.panel import Panel
 from server.debate.answer.report import find_report_problem, find_reviewer_text, list_losses, show_report
 from server.debate.answer.sides import find_sides
@@ -104,7 +104,7 @@ def build_panel(debate: Debate) -> Panel:
 
 
 @once
-def count_debate(debate: Debate) -> Count:
+def count_debate(debate: Debate) -> AdviceCount:
     return count_panel(build_panel(debate))
 
 

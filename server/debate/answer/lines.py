@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from server.debate.answer.count import Count, describe_agreement, name_outcome
+from server.debate.answer.count import AdviceCount, describe_agreement, name_outcome
 from server.debate.answer.heads import find_language, name_head
 from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import Panel
@@ -84,7 +84,7 @@ class Line(NamedTuple):
 
 
 def build_lines(
-    panel: Panel, count: Count, *, record: str = UNMEASURED, cost: str = "", problem: str = ""
+    panel: Panel, count: AdviceCount, *, record: str = UNMEASURED, cost: str = "", problem: str = ""
 ) -> AnswerLines:
     """The lines of the answer format. `record`: what advice of these models has been worth."""
     report, author = find_report(panel, count)

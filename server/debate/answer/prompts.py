@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from server.debate.answer.count import Count, describe_count, find_case
+from server.debate.answer.count import AdviceCount, describe_count, find_case
 from server.debate.answer.mentions import show_mentions
 from server.debate.answer.panel import CHECK, Panel, name_answer, name_exchange, name_review
 from server.debate.answer.report import (
@@ -272,7 +272,7 @@ def write_exchange_task(panel: Panel, seat: str, show: Show) -> str:
     return "\n".join(parts) + f"\n\n{task}"
 
 
-def write_report_task(panel: Panel, count: Count, show: Show) -> str:
+def write_report_task(panel: Panel, count: AdviceCount, show: Show) -> str:
     def quote(name: str, text: str) -> str:
         return f"[{name}]\n{quote_verbatim(show_mentions(show(text), {}))}"
 
@@ -321,7 +321,7 @@ def write_report_task(panel: Panel, count: Count, show: Show) -> str:
     return "\n\n".join([*parts, task])
 
 
-def tell_value(panel: Panel, count: Count) -> str:
+def tell_value(panel: Panel, count: AdviceCount) -> str:
     """What the seats of the side ahead have for the number, date or name that was asked for, for the writer."""
     value = find_value(panel, count) if count.ahead else ""
     return f" What was asked for is, as they have it: {quote_heading(value)}. Say that." if value else ""

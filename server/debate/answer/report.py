@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import chain, zip_longest
 
-from server.debate.answer.count import Count, find_case
+from server.debate.answer.count import AdviceCount, find_case
 from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import CHECK, Panel, name_answer, name_exchange, name_review
 from server.debate.answer.scripts import is_foreign
@@ -68,7 +68,7 @@ _NUMBER = re.compile(rf"\d+(?:{_SEPARATORS}\d+)*")
 _GROUPED = re.compile(rf"[1-9]\d{{0,2}}(?:{_SEPARATORS}\d{{3}})+")
 
 
-def choose_draft(panel: Panel, count: Count) -> tuple[str, Opinion]:
+def choose_draft(panel: Panel, count: AdviceCount) -> tuple[str, Opinion]:
     """(its id, the answer to be revised): of the side ahead the one that most reviewers call the best.
 
     Among equals the one with the fewest errors that matter. Where all combine answers, any may be revised.
@@ -94,7 +94,7 @@ def count_words(text: str) -> int:
     return len(_UNSPACED.sub(" ", text).split()) + math.ceil(unspaced / CHARACTERS_A_WORD)
 
 
-def find_report_problem(panel: Panel, count: Count, text: str) -> str:
+def find_report_problem(panel: Panel, count: AdviceCount, text: str) -> str:
     """Why a report is not accepted, in words that its writer can act on; "" where it is."""
     draft = choose_draft(panel, count)[1]
     words, most = count_words(text), limit_words(draft)
@@ -143,18 +143,18 @@ def list_known_figures(panel: Panel) -> frozenset[str]:
     return frozenset[str]().union(*map(find_figures, (*list_written(panel), *faults)))
 
 
-def find_lost(panel: Panel, count: Count, text: str) -> list[str]:
+def find_lost(panel: Panel, count: AdviceCount, text: str) -> list[str]:
     """The words that reviews want kept and that a report dropped."""
     return [words for words in list_kept(panel, count) if not has_kept(text, words)]
 
 
-def list_losses(panel: Panel, count: Count) -> list[str]:
+def list_losses(panel: Panel, count: AdviceCount) -> list[str]:
     """What the writer is asked to bring back: of the first report, if that is accepted; [] where there is none."""
     first = [one.text for one in panel.reports[:1] if not find_report_problem(panel, count, one.text)]
     return find_lost(panel, count, first[0]) if first else []
 
 
-def list_kept(panel: Panel, count: Count) -> list[str]:
+def list_kept(panel: Panel, count: AdviceCount) -> list[str]:
     """The words of answers that reviewers of the side ahead want kept, and that no reviewer calls wrong."""
     reviews = (one for one in panel.reviews if not count.ahead or one.seat in count.supporters)
     kept = dict.fromkeys(words for review in reviews for words in review.keep)
@@ -189,7 +189,7 @@ def find_pieces(text: str) -> frozenset[str]:
     )
 
 
-def compose(panel: Panel, count: Count) -> FinalAnswer:
+def compose(panel: Panel, count: AdviceCount) -> FinalAnswer:
     """The report without a writer, as people read it."""
     return tell_report(panel, compose_parts(panel, count))
 
@@ -199,7 +199,7 @@ def tell_report(panel: Panel, report: FinalAnswer) -> FinalAnswer:
     return told
 
 
-def compose_parts(panel: Panel, count: Count) -> FinalAnswer:
+def compose_parts(panel: Panel, count: AdviceCount) -> FinalAnswer:
     """The draft with what reviews correct and add, or the advice of each side."""
     if not panel.answers:
         return FinalAnswer(recommendation="")
@@ -261,7 +261,7 @@ def list_missing(panel: Panel) -> Iterator[Sourced]:
     yield from told.values()
 
 
-def find_dissent(panel: Panel, count: Count) -> Sourced | None:
+def find_dissent(panel: Panel, count: AdviceCount) -> Sourced | None:
     """The advice of the first reviewer who is not on the side ahead, if there is one."""
     other = next((seat for seat in panel.readers if seat not in count.supporters), None)
     if other is None:
@@ -298,7 +298,7 @@ def compose_answers(panel: Panel) -> FinalAnswer:
     )
 
 
-def compose_divided(panel: Panel, count: Count, shared: FinalAnswer) -> FinalAnswer:
+def compose_divided(panel: Panel, count: AdviceCount, shared: FinalAnswer) -> FinalAnswer:
     """What decides between the sides, and the advice of each."""
     branches = list_branches(panel, count)
     return shared.model_copy(
@@ -317,7 +317,7 @@ def find_difference(panel: Panel) -> str:
     return next(filter(None, questions), "")
 
 
-def list_branches(panel: Panel, count: Count) -> tuple[Branch, ...]:
+def list_branches(panel: Panel, count: AdviceCount) -> tuple[Branch, ...]:
     """The advice of each side where they are divided: by cases, if somebody in an exchange has named them."""
     if cases := next((said for said in panel.last_exchanges if len(said.branches) > 1), None):
         source = (name_exchange(panel, cases.seat),)
@@ -338,7 +338,7 @@ def list_branches(panel: Panel, count: Count) -> tuple[Branch, ...]:
         if first[count.sides.held[seat]] == seat
     ]
     # Who has reviewed has left an answer behind that it does not follow: nobody advises that any more.
-    unheard = {ballot.side for ballot in count.ballots} - {count.sides.held[seat] for seat in panel.readers}
+    unheard = {vote.side for vote in count.votes} - {count.sides.held[seat] for seat in panel.readers}
     branches += [
         Branch(condition="", advice=panel.answers[one].recommendation, sources=(name_answer(panel, one),))
         for one, side in count.sides.blind.items()
@@ -357,7 +357,7 @@ def add_faults(panel: Panel, report: FinalAnswer) -> FinalAnswer:
     return report.model_copy(update={"corrected": (*report.corrected, *faults)})
 
 
-def choose_report(panel: Panel, count: Count) -> Reported | None:
+def choose_report(panel: Panel, count: AdviceCount) -> Reported | None:
     """The report that is accepted and lost the least, of equals the last; after a check the one written for it."""
     usable = [report for report in panel.reports if not find_report_problem(panel, count, report.text)]
     revised = [report for report in usable if report.slot_index == AFTER_CHECK]
@@ -368,7 +368,7 @@ def choose_report(panel: Panel, count: Count) -> Reported | None:
     )
 
 
-def find_reviewer_text(panel: Panel, count: Count) -> str:
+def find_reviewer_text(panel: Panel, count: AdviceCount) -> str:
     """Of the answers that reviewers of the side ahead wrote, that with most of what the others found.
 
     "" where none will do: several who are divided have each read the answers from one side.
@@ -394,7 +394,7 @@ def has_error(panel: Panel, text: str) -> bool:
     return any(error.matters and error.words and fold(error.words) in told for error in panel.errors)
 
 
-def find_text_problem(panel: Panel, count: Count, review: Reviewed) -> str:
+def find_text_problem(panel: Panel, count: AdviceCount, review: Reviewed) -> str:
     """Why the answer that a reviewer wrote will not do; "" where it will.
 
     Nobody told it what others find wrong, or which value they agree on.
@@ -433,7 +433,7 @@ def is_unread(error: Correction) -> bool:
     return error.matters and MINE not in error.answers
 
 
-def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
+def find_report(panel: Panel, count: AdviceCount) -> tuple[FinalAnswer, str]:
     """(what the person reads, who wrote it: "writer" or "server")."""
     chosen = choose_report(panel, count)
     text = chosen.text if chosen else find_reviewer_text(panel, count)
@@ -445,13 +445,13 @@ def find_report(panel: Panel, count: Count) -> tuple[FinalAnswer, str]:
     return report, "writer"
 
 
-def show_report(panel: Panel, count: Count) -> str:
+def show_report(panel: Panel, count: AdviceCount) -> str:
     """The report as who checks it or writes it anew reads it; "" where there is none."""
     chosen = choose_report(panel, count)
     return chosen.text if chosen else find_reviewer_text(panel, count)
 
 
-def build_final_answer(panel: Panel, count: Count, text: str) -> FinalAnswer:
+def build_final_answer(panel: Panel, count: AdviceCount, text: str) -> FinalAnswer:
     """The answer in a writer's text, with the advice of those who advise otherwise, which no writer can lose.
 
     The same holds for what the draft says is false in the question, if nobody called it wrong.
@@ -476,13 +476,13 @@ def drop_range(value: str) -> str:
     return value.partition(" (")[0] if read_share(value.partition(" (")[0]) is not None else value
 
 
-def find_value(panel: Panel, count: Count) -> str:
+def find_value(panel: Panel, count: AdviceCount) -> str:
     """The number, date or name that was asked for, as the seats of the side ahead have it.
 
     Percentages as their mean and range; equal words once; of one side only the value of its draft, or of its first
     seat; those of different sides side by side.
     """
-    seats = count.supporters or [ballot.seat for ballot in count.ballots if ballot.side] or [*panel.advised]
+    seats = count.supporters or [vote.seat for vote in count.votes if vote.side] or [*panel.advised]
     values = [advice.value for seat in seats if (advice := panel.find_last_advice(seat)) and advice.value]
     shares = [share for value in values if (share := read_share(value)) is not None]
     if count.supporters and values and len(shares) == len(values):
@@ -503,7 +503,7 @@ def list_mine_errors(panel: Panel) -> list[Correction]:
     return [*{fold(error.words) or error.right: error for error in reversed(found)}.values()][::-1]
 
 
-def describe_mine(panel: Panel, count: Count) -> str:
+def describe_mine(panel: Panel, count: AdviceCount) -> str:
     """Whether the caller's own answer stands, in a sentence; "" where there is none."""
     if panel.mine is None or not panel.readers:
         return ""

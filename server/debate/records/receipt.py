@@ -4,15 +4,13 @@ Models have no keys and sign nothing: the host that recorded the debate attests 
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import zip_longest
 from typing import Any
 
 from server.debate.analysis.confidence import build_confidence
 from server.debate.facts.advice import AdviceEvent
-from server.debate.facts.beliefs import Vote
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import (
     AnswerEvent,
@@ -29,8 +27,8 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.machine.transitions import replay
 from server.debate.rules.verdict import count_panel
 from server.debate.state.debate import Debate
-from server.debate.votes.consensus import SYNTHESIS
-from server.debate.votes.panel import compare_mirror, find_voter_model, list_seats
+from server.debate.votes.counting import SYNTHESIS, CountedVote
+from server.debate.votes.panel import compare_mirror, weigh_votes
 from server.debate.votes.voters import verdict_source
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -121,24 +119,21 @@ def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json
     conclusion = debate.verdict
     if conclusion is None:
         return {"outcome": "", "winner": "", "consensus": "", "votes": [], "dissent": []}
-    seats = list_seats(debate, conclusion.votes)
-    votes = [
-        describe_vote(debate, vote, seat.weight, answers)
-        for vote, seat in zip(conclusion.votes, seats, strict=True)
-    ]
+    counted = weigh_votes(debate, conclusion.votes)
+    votes = [describe_vote(vote, answers) for vote in counted]
     statement: Json = {
         "outcome": conclusion.outcome,
         "winner": conclusion.winner,
         "consensus": find_consensus(debate, conclusion),
         "votes": votes,
-        "dissent": list_dissenters(conclusion),
+        "dissent": list_dissenters(conclusion, counted),
     }
     if votes:
         count = count_panel(debate, conclusion.votes)
         statement["count"] = {
-            "asked": len(seats),
-            "voted": sum(bool(seat.side) for seat in seats),
-            "ahead": count.ahead,
+            "asked": len(votes),
+            "voted": sum(bool(vote.side) for vote in counted),
+            "ahead": SYNTHESIS if count.ahead.startswith(SYNTHESIS) else count.ahead,
             "support": str(count.support),
             "against": str(count.against),
         }
@@ -159,30 +154,27 @@ def find_consensus(debate: Debate, conclusion: Concluded) -> str:
     return debate.agreements[-1].consensus if is_found and debate.agreements else ""
 
 
-def describe_vote(debate: Debate, vote: Vote, weight: Fraction, answers: Mapping[int, AnswerEvent]) -> Json:
-    """`weight`: with which it counted, the record of its judge included."""
+def describe_vote(vote: CountedVote, answers: Mapping[int, AnswerEvent]) -> Json:
     return {
-        "seat": vote.judge,
-        "model": find_voter_model(debate, vote.judge),
+        "seat": vote.seat,
+        "model": vote.model,
         "choice": name_choice(vote),
         "margin": vote.margin,
-        "weight": str(weight),
+        "weight": str(vote.weight),
         "abstains": vote.abstains,
-        "readings": [seq for seq, answer in answers.items() if answer.seat == vote.judge],
+        "readings": [seq for seq, answer in answers.items() if answer.seat == vote.seat],
     }
 
 
-def name_choice(vote: Vote) -> str:
-    """A debater's name; "*" for a position made of the others; "" for none."""
-    return SYNTHESIS if vote.for_synthesis else vote.winner
+def name_choice(vote: CountedVote) -> str:
+    """A debater's name; "*" for a position made of the others, or of its own; "" for none."""
+    return SYNTHESIS if vote.side.startswith(SYNTHESIS) else vote.side
 
 
-def list_dissenters(conclusion: Concluded) -> list[str]:
+def list_dissenters(conclusion: Concluded, votes: Iterable[CountedVote]) -> list[str]:
     """Who voted otherwise than the finding; [] without a finding."""
     side = SYNTHESIS if conclusion.outcome == "synthesis" else conclusion.winner
-    return [
-        vote.judge for vote in conclusion.votes if side and not vote.abstains and name_choice(vote) != side
-    ]
+    return [vote.seat for vote in votes if side and not vote.abstains and name_choice(vote) != side]
 
 
 def find_difference(actual: Any, expected: Any, path: str = "") -> str:

@@ -92,7 +92,7 @@ from server.debate.rules.speaking_order import build_handoff_events, compute_sea
 from server.debate.rules.verdict import build_verdict_events
 from server.debate.state.debate import Debate, find_phase, replace
 from server.debate.state.seats import phase_seats
-from server.debate.votes.panel import build_agreed, count_last_vote, list_last_votes
+from server.debate.votes.panel import build_agreed, count_last_vote
 from server.debate.votes.voters import verdict_source
 
 TALK_ENDS: tuple[tuple[EndCause, Callable[[Debate, TerminateWhen | None], bool]], ...] = (
@@ -392,7 +392,8 @@ def find_block_agreement(debate: Debate, phase: Phase) -> tuple[Agreed, ...]:
     """The consensus that ends a block of phases in this one, until it is recorded."""
     if not phase.block or find_block_end(debate, phase.block) != "consensus":
         return ()
-    agreement = build_agreed(debate, list_last_votes(debate), count_last_vote(debate).ahead)
+    count = count_last_vote(debate)
+    agreement = build_agreed(debate, count.votes, count.ahead)
     return () if agreement in debate.agreements else (agreement,)
 
 

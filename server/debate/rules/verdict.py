@@ -11,10 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from server.debate.answer import count as advice
 from server.debate.answer.debates import build_panel, count_debate
 from server.debate.answer.report import find_report
-from server.debate.answer.sides import OWN
 from server.debate.ballots.report import list_disagreements
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.events import Balloted, Concluded, Event, Judged, Outcome
@@ -25,18 +23,17 @@ from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import side_labels, turn_text
 from server.debate.state.memo import once
 from server.debate.state.seats import hides
-from server.debate.votes.consensus import SYNTHESIS
-from server.debate.votes.counting import Count, Seat, count_votes
+from server.debate.votes.consensus import apply_voting_rule
+from server.debate.votes.counting import SYNTHESIS, Count, CountedVote, count_votes
 from server.debate.votes.families import family
 from server.debate.votes.panel import (
-    apply_voting_rule,
     build_agreed,
     compare_mirror,
     compute_ballot_vote,
     compute_judge_vote,
     list_judges,
     list_readings_of,
-    list_seats,
+    weigh_votes,
 )
 from server.debate.votes.readings import (
     find_fixed_ends,
@@ -58,7 +55,8 @@ def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
     found = COUNTING_RULES[rule](debate)
     if found.outcome not in ("decided", "leaning", "synthesis"):
         return (found,)
-    agreed = build_agreed(debate, found.votes, SYNTHESIS if found.outcome == "synthesis" else found.winner)
+    winner = SYNTHESIS if found.outcome == "synthesis" else found.winner
+    agreed = build_agreed(debate, weigh_votes(debate, found.votes), winner)
     return (found,) if agreed in debate.agreements else (agreed, found)
 
 
@@ -81,13 +79,13 @@ def build_answer_verdict(debate: Debate) -> tuple[Concluded, ...]:
     report, _ = find_report(panel, count)
     votes = tuple(
         Vote(
-            judge=ballot.seat,
-            winner=ballot.side if ballot.side in debate.names else "",
-            margin=ballot.margin,
-            abstains=ballot.silence,
-            for_synthesis=bool(ballot.side) and ballot.side not in debate.names,
+            judge=vote.seat,
+            winner=vote.side if vote.side in debate.names else "",
+            margin=vote.margin,
+            abstains=vote.abstains,
+            for_synthesis=bool(vote.side) and vote.side not in debate.names,
         )
-        for ballot in count.ballots
+        for vote in count.votes
     )
     return (
         Concluded(
@@ -106,7 +104,7 @@ def build_judges_verdict(debate: Debate) -> Concluded:
     count = count_panel(debate, votes)
     if count.outcome not in ("decided", "leaning", "synthesis"):
         return build_conclusion(count, votes, format_tally(debate, votes))
-    reading = find_verdict_reading(debate, count, votes)
+    reading = find_verdict_reading(debate, count)
     if reading is None:  # only judges of the mirror, who heard another debater argue it, voted for it
         stance = debate.debater(count.ahead).stance
         return build_conclusion(count, votes, f"Ahead by the votes of the mirror's judges: {stance}.")
@@ -134,28 +132,19 @@ def build_conclusion(count: Count, votes: tuple[Vote, ...], verdict: str, reason
 def count_panel(debate: Debate, votes: tuple[Vote, ...]) -> Count:
     """The count of these votes, with the caps that this debate's weaknesses set."""
     if debate.setup.answering:
-        return convert_count(count_debate(debate))
-    seats = list_seats(debate, votes)
+        return count_debate(debate)
+    counted = weigh_votes(debate, votes)
     threshold = None if debate.voting else debate.threshold
     compared = compare_mirror(debate)
     is_confirmed = compared is not None and compared.agrees
-    count = count_votes(seats, threshold=threshold, is_confirmed=is_confirmed)
-    if count.outcome == "decided" and find_caps(debate, count.ahead, seats):
-        count = count_votes(seats, threshold=threshold, is_capped=True, is_confirmed=is_confirmed)
-    return apply_voting_rule(debate, votes, count)
+    count = count_votes(counted, threshold=threshold, is_confirmed=is_confirmed)
+    if count.outcome == "decided" and find_caps(debate, count.ahead, counted):
+        count = count_votes(counted, threshold=threshold, is_capped=True, is_confirmed=is_confirmed)
+    return apply_voting_rule(debate.voting, count)
 
 
-def convert_count(found: advice.Count) -> Count:
-    """The count of the answer format as all formats have it."""
-    asked, held = max(len(found.ballots), 1), len(found.supporters)
-    ahead = SYNTHESIS if found.ahead.startswith(OWN) else found.ahead
-    return Count(found.outcome, ahead, Fraction(held, asked), Fraction(found.against, asked))
-
-
-def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
+def find_caps(debate: Debate, ahead: str, votes: Iterable[CountedVote]) -> list[str]:
     """Why the verdict for the side ahead is at most leaning, each as a sentence; [] where nothing caps it."""
-    if debate.setup.answering:
-        return list(count_debate(debate).caps)
     caps = [*list_disagreements(debate, ahead), *find_talk_caps(debate)]
     compared = compare_mirror(debate)
     if compared and compared.is_reversed:
@@ -177,7 +166,7 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
         models = list_speaker_models(debate)
         own = {family(model) for model in models.get(ahead, ())}
         others = {family(model) for name in debate.names if name != ahead for model in models[name]}
-        supporters = {family(seat.model) for seat in seats if seat.side == ahead}
+        supporters = {vote.family for vote in votes if vote.side == ahead}
         if supporters and supporters <= own and others - own and not (compared and compared.agrees):
             caps.append(
                 "Every judge for the winner is of the model family that argued for it; others argued the rest."
@@ -185,11 +174,10 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
     return caps
 
 
-def find_verdict_reading(debate: Debate, count: Count, votes: tuple[Vote, ...]) -> Judged | None:
+def find_verdict_reading(debate: Debate, count: Count) -> Judged | None:
     """The first reading of the first judge who voted for the side ahead; None where nobody did."""
     own = judge_seats(debate.setup)
-    seats = (seat for seat in list_seats(debate, votes) if seat.name in own)
-    judge = next((seat.name for seat in seats if seat.side == count.ahead), "")
+    judge = next((seat for seat in count.supporters if seat in own), "")
     return list_readings_of(debate, judge)[0] if judge else None
 
 

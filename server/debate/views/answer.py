@@ -1,13 +1,12 @@
 """The result of the answer format as data: its lines, its advisors, and its fields of a verdict."""
 
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from server.debate.analysis.confidence import describe_record
-from server.debate.answer.count import SILENCES, Count, find_probability
+from server.debate.answer.count import SILENCES, AdviceCount, find_probability
 from server.debate.answer.debates import build_panel, count_debate
 from server.debate.answer.lines import AnswerLines, build_lines, list_lead
 from server.debate.answer.mentions import tell_mentions
@@ -24,6 +23,7 @@ from server.debate.state.memo import once
 from server.debate.state.seats import current_model
 from server.debate.views.state import describe_costs
 from server.debate.views.visibility import hide_answers
+from server.debate.votes.counting import CountedVote
 
 CLOSED = ('."', '!"', '?"', '…"')
 """The ends of quotations after which no full stop follows."""
@@ -88,7 +88,7 @@ def find_report_failure(debate: Debate) -> str:
 
 def list_advisors(debate: Debate) -> list[Advisor]:
     panel, count = build_panel(hide_answers(debate)), count_debate(debate)
-    ballots = {ballot.seat: ballot for ballot in count.ballots}
+    sides = {vote.seat: name_side(vote.side) for vote in count.votes}
     advisors = []
     for name in panel.advisors:
         exchange, advice = panel.find_exchange(name), panel.find_last_advice(name)
@@ -97,7 +97,7 @@ def list_advisors(debate: Debate) -> list[Advisor]:
             Advisor(
                 name=name,
                 model=current_model(debate, name),
-                side=name_side(ballots[name].side) if name in ballots else "",
+                side=sides.get(name, ""),
                 blind=name_side(count.sides.blind.get(name, "")),
                 moved=name in count.sides.moved,
                 moved_by=tell_mentions(panel, exchange.moved_by) if exchange else "",
@@ -115,20 +115,19 @@ def name_side(side: str) -> str:
 def build_advice_fields(debate: Debate) -> dict[str, Any]:
     """The fields of a verdict that only the answer format fills."""
     panel, count = build_panel(debate), count_debate(debate)
-    silent_count = sum(bool(ballot.silence) for ballot in count.ballots)
-    asked_count = len(count.ballots)
+    silent_count = sum(bool(vote.abstains) for vote in count.votes)
     return {
         "headline": format_headline(build_answer(debate), count.caps),
         "ahead": name_side(count.ahead),
         "panel": {
-            "asked": asked_count,
-            "voted": asked_count - silent_count,
+            "asked": len(count.votes),
+            "voted": len(count.votes) - silent_count,
             "failed": silent_count,
-            "support": str(Fraction(len(count.supporters), max(asked_count, 1))),
-            "against": str(Fraction(count.against, max(asked_count, 1))),
+            "support": str(count.support),
+            "against": str(count.against),
             "voices": 0.0,
         },
-        "votes": list(list_votes(panel, count)),
+        "votes": list(map(describe_vote, count.votes)),
         "dissent": list(list_dissent(panel, count)),
         "beliefs": build_advice_beliefs(panel, count),
         "advisors": list_advisors(debate),
@@ -138,7 +137,7 @@ def build_advice_fields(debate: Debate) -> dict[str, Any]:
 def list_answer_cautions(debate: Debate) -> Iterator[str]:
     """What weakens an answer beside what failed: readings that contradict each other, and a check that disagrees."""
     panel, count = build_panel(debate), count_debate(debate)
-    silenced = [ballot.seat for ballot in count.ballots if ballot.silence == SILENCES["apart"]]
+    silenced = [vote.seat for vote in count.votes if vote.abstains == SILENCES["apart"]]
     yield from (f"{seat} {SILENCES['apart']}, and has no vote." for seat in silenced)
     if panel.check and not (panel.check.agrees or any(fault.matters for fault in panel.check.faults)):
         yield "Who checked the answer would not act on it, and names no fault that matters."
@@ -155,7 +154,7 @@ def format_headline(lines: AnswerLines, caps: Iterable[str]) -> str:
     return f"{closed} {told}" if told else finding.rstrip(".")
 
 
-def build_advice_beliefs(panel: Panel, count: Count) -> Beliefs:
+def build_advice_beliefs(panel: Panel, count: AdviceCount) -> Beliefs:
     """How likely each advisor held which answer to be right: by itself, and after it had read the others."""
     before = [
         f"{seat}: {describe_side(seat, count.sides.blind[seat])}, {answer.probability}%"
@@ -187,19 +186,14 @@ def describe_move(panel: Panel, seat: str) -> str:
     return f", because of {quote_heading(words)}" if words else ""
 
 
-def list_votes(panel: Panel, count: Count) -> list[str]:
-    """A line for each seat: its side, and how clearly it is on it."""
-    lines = []
-    for ballot in count.ballots:
-        stand = f": {describe_side(ballot.seat, ballot.side)}, margin {ballot.margin} of 3"
-        lines.append(
-            f"{ballot.seat} ({panel.models[ballot.seat]}){f' {ballot.silence}' if ballot.silence else stand}"
-        )
-    return lines
+def describe_vote(vote: CountedVote) -> str:
+    """A vote in a line: its side, and how clearly it is on it."""
+    stand = f": {describe_side(vote.seat, vote.side)}, margin {vote.margin} of 3"
+    return f"{vote.seat} ({vote.model}){f' {vote.abstains}' if vote.abstains else stand}"
 
 
-def list_dissent(panel: Panel, count: Count) -> list[str]:
+def list_dissent(panel: Panel, count: AdviceCount) -> list[str]:
     """The advice of those who are not on the side ahead; of all where none is."""
-    dissenters = [ballot.seat for ballot in count.ballots if ballot.side not in ("", count.ahead)]
+    dissenters = [vote.seat for vote in count.votes if vote.side not in ("", count.ahead)]
     advice = ((seat, panel.find_last_advice(seat)) for seat in dissenters)
     return [f"{seat}: {tell_mentions(panel, given.recommendation)}" for seat, given in advice if given]

@@ -15,10 +15,9 @@ from server.debate.state.debate import Debate, judge_seats
 from server.debate.views.names import name_debate
 from server.debate.views.state import describe_costs
 from server.debate.views.visibility import shows_beliefs, shows_seat
-from server.debate.votes.consensus import APART, SYNTHESIS
-from server.debate.votes.counting import Seat
+from server.debate.votes.counting import SYNTHESIS, CountedVote
 from server.debate.votes.families import family
-from server.debate.votes.panel import list_readings_of, list_seats
+from server.debate.votes.panel import list_readings_of, weigh_votes
 from server.debate.votes.voters import verdict_source
 
 MOST_CORRECTED, MOST_MISSED = 3, 2
@@ -52,10 +51,11 @@ def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
             how_sure=describe_one_family(debate),
             findings=list_findings(debate),
         )
-    side, seats = find_side_ahead(debate, conclusion), list_seats(debate, conclusion.votes)
-    supporters = [seat for seat in seats if side and seat.side == side]
+    side = find_side_ahead(debate, conclusion)
+    votes = weigh_votes(debate, conclusion.votes)
+    supporters = [vote for vote in votes if side and vote.side == side]
     judged, findings = visible_judgments(debate), list_findings(debate, conclusion.votes, side)
-    first = next((one for one in judged if one.seat in {seat.name for seat in supporters}), None)
+    first = next((one for one in judged if one.seat in {vote.seat for vote in supporters}), None)
     is_own_word = verdict_source(debate.setup) == "moderator" or conclusion.outcome in (
         "decided",
         "leaning",
@@ -81,7 +81,7 @@ def build_finding_lines(debate: Debate, confidence: Confidence) -> AnswerLines:
         assumed=assumed,
         how_sure=describe_support(debate, conclusion, supporters, confidence),
         cost=describe_costs(debate)[0],
-        written_by=supporters[0].name if supporters else "",
+        written_by=supporters[0].seat if supporters else "",
         problem="" if advice else conclusion.verdict,
         side=side,
         findings=findings,
@@ -101,7 +101,7 @@ def find_position(debate: Debate, side: str, advice: str) -> str:
     return "" if stance.casefold() in advice.casefold() else stance
 
 
-def name_finding(debate: Debate, conclusion: Concluded, supporters: Sequence[Seat]) -> str:
+def name_finding(debate: Debate, conclusion: Concluded, supporters: Sequence[CountedVote]) -> str:
     """What stands before the advice: the label, and what was counted."""
     head = HEADS[conclusion.outcome]
     if not conclusion.votes:
@@ -124,19 +124,19 @@ def name_finding(debate: Debate, conclusion: Concluded, supporters: Sequence[Sea
     return heads[conclusion.outcome]
 
 
-def count_voters(debate: Debate, conclusion: Concluded, supporters: Sequence[Seat]) -> str:
+def count_voters(debate: Debate, conclusion: Concluded, supporters: Sequence[CountedVote]) -> str:
     """Such as "2 of 3 judges"."""
     is_judged = verdict_source(debate.setup) == "judges"
     return f"{len(supporters)} of {format_count(len(conclusion.votes), 'judge' if is_judged else 'voter')}"
 
 
-def list_families(supporters: Iterable[Seat]) -> list[str]:
+def list_families(supporters: Iterable[CountedVote]) -> list[str]:
     """Who trained the models, whoever sells them."""
-    return [*dict.fromkeys(family(seat.model) for seat in supporters)]
+    return [*dict.fromkeys(vote.family for vote in supporters)]
 
 
 def describe_support(
-    debate: Debate, conclusion: Concluded, supporters: Sequence[Seat], confidence: Confidence
+    debate: Debate, conclusion: Concluded, supporters: Sequence[CountedVote], confidence: Confidence
 ) -> str:
     """Who is for it, in how many families, and what such votes have been worth."""
     told = []
@@ -150,7 +150,7 @@ def describe_support(
     elif not conclusion.votes and conclusion.outcome == "leaning":
         told.append("One model's word.")
     told += [one_family] if len(families) != 1 and (one_family := describe_one_family(debate)) else []
-    names = {seat.name for seat in supporters}
+    names = {vote.seat for vote in supporters}
     readings = [one for one in visible_judgments(debate) if one.seat in names and one.probability]
     if readings:
         lowest = {one.seat: min(r.probability for r in readings if r.seat == one.seat) for one in readings}
@@ -190,13 +190,12 @@ def choose_words(first: Judged | None, judged: Sequence[Judged], field: str) -> 
 
 def list_findings(debate: Debate, votes: Sequence[Vote] = (), ahead: str = "") -> list[Finding]:
     """The words of everybody who was asked, grouped by side, those of the side ahead first."""
-    sides = {seat.name: seat.side for seat in list_seats(debate, votes)}
+    sides = {vote.seat: vote.position for vote in weigh_votes(debate, votes)}
     findings = []
     judged = visible_judgments(debate)
     for one in judged:
         text = one.recommendation or one.verdict
         side = sides.get(one.seat, "")
-        side = "" if side.startswith(APART) else side
         words = [(each.winner, each.recommendation, each.verdict) for each in judged if each.seat == one.seat]
         says_one_thing = bool(side) or len({*words}) == 1
         if says_one_thing and is_second(debate, one):

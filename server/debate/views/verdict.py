@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from server.debate.analysis.claims import Claims, build_claims
 from server.debate.analysis.confidence import Confidence, build_confidence, describe_outcome, describe_vote
 from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
+from server.debate.answer.debates import count_debate
 from server.debate.answer.lines import AnswerLines
 from server.debate.ballots.hollow import SignalRow, build_signals, describe_alert, describe_gap, find_gap
 from server.debate.ballots.report import Beliefs, build_beliefs
@@ -44,8 +45,9 @@ from server.debate.views.state import (
 )
 from server.debate.views.visibility import hide_answers, is_visible, shows_beliefs
 from server.debate.views.warnings import failure_lines, list_verdict_warnings
-from server.debate.votes.consensus import SYNTHESIS, describe_agreed
-from server.debate.votes.panel import describe_rule_in_force, has_answered, list_seats
+from server.debate.votes.consensus import describe_agreed, describe_rule_in_force
+from server.debate.votes.counting import SYNTHESIS
+from server.debate.votes.panel import has_answered, weigh_votes
 from server.debate.votes.readings import find_talk_caps
 from server.debate.votes.teams import describe_team
 from server.debate.votes.voters import last_ballot_phase
@@ -240,7 +242,7 @@ def build_advice_findings(debate: Debate) -> dict[str, Any]:
     votes = debate.verdict.votes if debate.verdict else ()
     return build_advice_fields(debate) | {
         "answer": answer.model_copy(update={"keep_in_mind": weak}),
-        "cautions": [*find_caps(debate, "", []), *weak],
+        "cautions": [*count_debate(debate).caps, *weak],
         "confidence": measure_confidence(debate, votes),
     }
 
@@ -325,9 +327,8 @@ def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel]:
     if not votes:
         return "", Panel()
     count = count_panel(debate, votes)
-    seats = list_seats(debate, votes)
-    voted_count = sum(bool(seat.side) for seat in seats)
-    failed_count = sum(not has_answered(debate, vote.judge) for vote in votes)
+    voted_count = sum(bool(vote.side) for vote in count.votes)
+    failed_count = sum(not has_answered(debate, vote.seat) for vote in count.votes)
     panel = Panel(
         asked=len(votes),
         voted=voted_count,
@@ -336,8 +337,8 @@ def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel]:
         support=str(count.support),
         against=str(count.against),
         voices=round(count.voices, 2),
-        proven=[seat.name for seat in seats if seat.is_proven],
-        rule=describe_rule_in_force(debate, votes),
+        proven=[vote.seat for vote in count.votes if vote.is_proven],
+        rule=describe_rule_in_force(debate.voting, count.votes),
         consensus=" ".join(map(describe_agreed, debate.agreements[-1:])),
     )
     return "" if count.ahead == SYNTHESIS else count.ahead, panel
@@ -349,14 +350,14 @@ def list_verdict_caps(debate: Debate) -> list[str]:
     conclusion = debate.verdict
     if conclusion and conclusion.votes:
         ahead = find_side_ahead(debate, conclusion)
-        return find_caps(debate, ahead, list_seats(debate, conclusion.votes))
+        return find_caps(debate, ahead, weigh_votes(debate, conclusion.votes))
     return find_talk_caps(debate)
 
 
 def list_dissent(debate: Debate, conclusion: Concluded) -> list[str]:
     """The first readings of judges who found otherwise; [] where no position was found."""
     is_synthesis = conclusion.outcome == "synthesis"
-    made = {seat.name for seat in list_seats(debate, conclusion.votes) if seat.side == SYNTHESIS}
+    made = {vote.seat for vote in weigh_votes(debate, conclusion.votes) if vote.side == SYNTHESIS}
     if not (conclusion.winner or is_synthesis):
         return []
     dissenters = {

@@ -5,12 +5,13 @@ or inconsistent vote never helps a position. Fractions are exact. A tie stays a 
 never decides.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 from server.debate.facts.beliefs import Agreed, ConsensusKind, RuleKind, VoteCount, VotingRule, Weight
+from server.debate.votes.counting import SYNTHESIS, Count, CountedVote, Silence, sum_weights
 
 
 class ConsensusRule(NamedTuple):
@@ -68,24 +69,6 @@ def describe_rule(rule: VotingRule) -> str:
     return RULES[rule.kind].phrase.format(of=of, share=share) + conditions
 
 
-SYNTHESIS = "*"
-"""The choice of a position made of the others. No debater can have this name."""
-
-APART = "**"
-"""Stands before a judge whose position of its own is not the one that most of those advise."""
-
-Silence = Literal["abstained", "unreadable", "inconsistent", "missing"]
-
-
-@dataclass(frozen=True, slots=True)
-class CastVote:
-    """The vote of one seat that was asked. `choice`: a position, "" for none; `silence` says why there is none."""
-
-    choice: str
-    weight: Fraction = Fraction(1)
-    silence: Silence | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a rule finds in votes. Shares are of the weight that the rule names (all seats, or votes cast)."""
@@ -94,34 +77,59 @@ class Finding:
     share: Fraction = Fraction(0)
     has_quorum: bool = True
     is_reached: bool = False
-    consensus: ConsensusKind = "plurality"  # the strongest kind that holds, of all seats asked
 
 
-def apply_rule(rule: VotingRule, votes: Sequence[CastVote]) -> Finding:
+def apply_rule(rule: VotingRule, votes: Sequence[CountedVote]) -> Finding:
     """Count the votes of all seats asked by a rule."""
-    cast = [vote for vote in votes if vote.choice and vote.weight > 0]
-    total_weight, cast_weight = sum_weights(votes), sum_weights(cast)
-    ahead = choose_leader(cast)
-    if not ahead or not total_weight:
+    total_weight, cast_weight = sum_weights(votes), sum_weights(list_cast(votes))
+    ahead = choose_leader(votes)
+    if not ahead:
         return Finding()
-    support = compute_support(cast, ahead)
-    share = support / (cast_weight if rule.of == "cast" else total_weight)
+    share = compute_support(votes, ahead) / (cast_weight if rule.of == "cast" else total_weight)
     has_quorum = rule.of == "seats" or cast_weight >= Fraction(rule.quorum) * total_weight
-    return Finding(
-        ahead,
-        share,
-        has_quorum,
-        has_quorum and is_enough(rule, share),
-        classify_share(support / total_weight),
+    return Finding(ahead, share, has_quorum, has_quorum and is_enough(rule, share))
+
+
+def apply_voting_rule(rule: VotingRule | None, usual: Count) -> Count:
+    """The count by the voting rule in force; without a rule the usual count, unchanged.
+
+    The rule says who wins. The winner is `decided` if the usual count says so too, and `leaning` otherwise: the
+    labels promise no more than that. Without a winner it is `contested` if votes are opposed, else `undecided`.
+    """
+    if rule is None:
+        return usual
+    finding, cast = apply_rule(rule, usual.votes), list_cast(usual.votes)
+    if not finding.is_reached:
+        is_opposed = len({vote.position for vote in cast}) > 1
+        return replace(usual, outcome="contested" if is_opposed else "undecided")
+    if (usual.outcome, usual.ahead) == ("decided", finding.ahead):
+        return usual
+    against = sum_weights(cast) - compute_support(cast, finding.ahead)
+    return Count(
+        usual.votes,
+        "synthesis" if finding.ahead == SYNTHESIS else "leaning",
+        finding.ahead,
+        against / sum_weights(usual.votes),
     )
 
 
-def build_count(
-    rule: VotingRule | None, votes: Sequence[CastVote], positions: Sequence[str], ahead: str
+def describe_rule_in_force(rule: VotingRule | None, votes: Sequence[CountedVote]) -> str:
+    """The rule of consensus, and whether these votes reached it; "" where they were counted as usual."""
+    if rule is None:
+        return ""
+    finding = apply_rule(rule, votes)
+    result = "reached" if finding.is_reached else "not reached"
+    by_winner = f" by {finding.ahead} with {finding.share}" if finding.ahead not in ("", SYNTHESIS) else ""
+    quorum = "" if finding.has_quorum else ", too few cast"
+    return f"{describe_rule(rule)}: {result}{by_winner}{quorum}"
+
+
+def build_vote_count(
+    rule: VotingRule | None, votes: Sequence[CountedVote], positions: Sequence[str], ahead: str
 ) -> VoteCount:
     """The weights of a vote: by position, and by kind of silence. `rule`: None for the usual count without a share."""
-    weights = {name: sum_weights([v for v in votes if v.choice == name]) for name in (*positions, SYNTHESIS)}
-    silences = {kind: str(sum_weights([v for v in votes if v.silence == kind])) for kind in get_args(Silence)}
+    weights = {name: compute_support(votes, name) for name in (*positions, SYNTHESIS)}
+    silences = {kind: str(sum_weights(v for v in votes if v.silence == kind)) for kind in get_args(Silence)}
     total_weight, cast = sum_weights(votes), sum(weights.values(), Fraction(0))
     support, base = weights.get(ahead, Fraction(0)), total_weight
     if rule is not None and ahead and rule.of == "cast":
@@ -136,24 +144,20 @@ def build_count(
     )
 
 
-class Weighted(Protocol):
-    @property
-    def weight(self) -> Fraction: ...
+def list_cast(votes: Sequence[CountedVote]) -> list[CountedVote]:
+    """The votes with a weight, for a position."""
+    return [vote for vote in votes if vote.position and vote.weight > 0]
 
 
-def sum_weights(votes: Iterable[Weighted]) -> Fraction:
-    return sum((vote.weight for vote in votes), Fraction(0))
-
-
-def compute_support(votes: Sequence[CastVote], position: str) -> Fraction:
+def compute_support(votes: Sequence[CountedVote], position: str) -> Fraction:
     """The weight of those who chose it."""
-    return sum_weights([vote for vote in votes if vote.choice == position])
+    return sum_weights(vote for vote in votes if vote.position == position)
 
 
-def choose_leader(votes: Sequence[CastVote]) -> str:
+def choose_leader(votes: Sequence[CountedVote]) -> str:
     """The most chosen position, which may be one made of the others; "" for a tie, or without votes."""
-    support = {vote.choice: compute_support(votes, vote.choice) for vote in votes}
-    leaders = [choice for choice, weight in support.items() if weight == max(support.values())]
+    support = {vote.position: compute_support(votes, vote.position) for vote in list_cast(votes)}
+    leaders = [position for position, weight in support.items() if weight == max(support.values())]
     return leaders[0] if len(leaders) == 1 else ""
 
 
@@ -163,7 +167,7 @@ def describe_agreed(agreed: Agreed) -> str:
     if count is None:
         return "Consensus: the moderator settled the question."
     side = agreed.winner or "a position made of the others"
-    silences = {name: getattr(count, name) for name in ("abstained", "unreadable", "inconsistent", "missing")}
+    silences = {name: getattr(count, name) for name in get_args(Silence)}
     silence_parts = "".join(f", {weight} {name}" for name, weight in silences.items() if weight != "0")
     choices = ", ".join(f"{vote.seat.replace('*', 'none of them')} {vote.weight}" for vote in count.weights)
     return f"Consensus ({agreed.consensus}) for {side}: {choices}{silence_parts}, of {count.seats} asked."

@@ -7,14 +7,22 @@ correlations measured on LLMBar, arXiv 2310.07641): three judges of one model ar
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Literal
 
 from server.debate.facts.events import Outcome
-from server.debate.votes.consensus import APART, SYNTHESIS, sum_weights
 from server.debate.votes.families import family
+
+SYNTHESIS = "*"
+"""The side of a position made of the others. No debater can have this name."""
+
+APART = "**"
+"""Stands before a judge whose position of its own is not the one that most of those advise."""
+
+Silence = Literal["abstained", "unreadable", "inconsistent", "missing"]
 
 UNKNOWN_WEIGHT = Fraction(110, 100)
 """The weight of a judge whose record is not known: ln 3, as if it were right in three of four cases."""
@@ -31,32 +39,73 @@ MARGIN_LEADS = (20, 50, 80)  # percent by which the belief in a winner leads: be
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """One voter that was asked. `side`: a debater's name, `SYNTHESIS`, or "" for none or no usable vote."""
+class CountedVote:
+    """What a seat that was asked counts for, in every format.
 
-    name: str
+    `side`: a debater, `SYNTHESIS`, or one of the answer format; "" for no usable vote.
+    """
+
+    seat: str
     model: str
-    side: str
+    side: str = ""
     margin: int = CLEAR_MARGIN
     weight: Fraction = Fraction(1)  # 1: of a judge whose record is not known
     is_proven: bool = False  # its record allows it to decide alone
-    family: str = ""  # who trained the model; "" where its name tells
+    trained_by: str = ""  # who trained the model; "" where its name tells
+    abstains: str = ""  # why it has no side, in words
+    silence: Silence | None = None  # why a rule of consensus counts it for no position
+
+    @property
+    def family(self) -> str:
+        return self.trained_by or family(self.model)
+
+    @property
+    def position(self) -> str:
+        """The position that it is for: `SYNTHESIS` only where most advise the same of their own."""
+        return "" if self.side.startswith(APART) else self.side
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The result of a count. Shares are of the weight of all seats asked."""
+    """What votes come to. Shares are of the weight of all seats asked."""
 
+    votes: tuple[CountedVote, ...]
     outcome: Outcome
     ahead: str = ""  # the side with the most support, whatever the outcome; "" for a tie or no votes
-    support: Fraction = Fraction(0)  # for the side ahead
     against: Fraction = Fraction(0)
     probability: float = 0.5  # that the side ahead is right
-    voices: float = 0.0  # independent voices behind the side ahead
+
+    @property
+    def votes_ahead(self) -> tuple[CountedVote, ...]:
+        """The votes for the side ahead."""
+        return tuple(vote for vote in self.votes if self.ahead and vote.side == self.ahead)
+
+    @property
+    def supporters(self) -> tuple[str, ...]:
+        """The seats whose votes they are."""
+        return tuple(vote.seat for vote in self.votes_ahead)
+
+    @property
+    def is_agreed_by_families(self) -> bool:
+        """Whether models of two families or more are for the side ahead, and nobody is against it."""
+        return len({vote.family for vote in self.votes_ahead}) > 1 and not self.against
+
+    @property
+    def support(self) -> Fraction:
+        return sum_weights(self.votes_ahead) / (sum_weights(self.votes) or 1)
+
+    @property
+    def voices(self) -> float:
+        """Independent voices behind the side ahead."""
+        return float(count_voices(vote for vote in self.votes_ahead if vote.weight))
+
+
+def sum_weights(votes: Iterable[CountedVote]) -> Fraction:
+    return sum((vote.weight for vote in votes), Fraction(0))
 
 
 def count_votes(
-    seats: Sequence[Seat],
+    votes: Sequence[CountedVote],
     *,
     threshold: Fraction | None = None,
     is_capped: bool = False,
@@ -74,56 +123,44 @@ def count_votes(
     `is_capped`: at most leaning. `is_confirmed`: its mirror found the same, which stands in place of probability and
     margins.
     """
-    sides: dict[str, list[Seat]] = {}
-    for seat in seats:
-        if seat.side and seat.weight > 0:
-            sides.setdefault(seat.side, []).append(seat)
+    asked, total = tuple(votes), sum_weights(votes)
+    sides: dict[str, list[CountedVote]] = {}
+    for vote in asked:
+        if vote.side and vote.weight > 0:
+            sides.setdefault(vote.side, []).append(vote)
     made = sides.pop(SYNTHESIS, [])
-    apart = [seat for side in [*sides] if side.startswith(APART) for seat in sides.pop(side)]
-    total, own_weight = sum_weights(seats), sum_weights([*made, *apart])
+    apart = [vote for side in [*sides] if side.startswith(APART) for vote in sides.pop(side)]
+    own_weight = sum_weights([*made, *apart])
     chosen_weight = sum(map(sum_weights, sides.values()), Fraction(0))
     is_enough = bool(total) and own_weight + chosen_weight >= total * HALF
     if is_enough and 2 * sum_weights(made) > own_weight + chosen_weight:
-        return build_count("synthesis", made, total, against=chosen_weight / total)
+        return Count(asked, "synthesis", SYNTHESIS, chosen_weight / total)
     if is_enough and own_weight > chosen_weight:
-        return Count("contested")
+        return Count(asked, "contested")
     ranked = sorted(
         ((compute_strength(supporters), side) for side, supporters in sides.items()), reverse=True
     )
     if not ranked:
-        return Count("undecided")
+        return Count(asked, "undecided")
     lead = ranked[0][0] - (ranked[1][0] if len(ranked) > 1 else 0)
     if lead <= 0:
-        return Count("contested" if is_enough else "undecided")
-    supporters = sides[ranked[0][1]]
-    against = (chosen_weight - sum_weights(supporters)) / total
-    count = build_count("contested" if against else "undecided", supporters, total, against, lead)
+        return Count(asked, "contested" if is_enough else "undecided")
+    ahead = ranked[0][1]
+    against = (chosen_weight - sum_weights(sides[ahead])) / total
+    count = Count(
+        asked,
+        "contested" if against and is_enough else "undecided",
+        ahead,
+        against,
+        1 / (1 + math.exp(-float(lead))),
+    )
     is_leaning = (
         count.support >= threshold if threshold is not None else is_enough and leads(count, is_confirmed)
     )
     if not is_leaning:
-        return count if is_enough else replace(count, outcome="undecided")
-    is_decided = not is_capped and decides(count, supporters, is_confirmed)
+        return count
+    is_decided = not is_capped and decides(count, sides[ahead], is_confirmed)
     return replace(count, outcome="decided" if is_decided else "leaning")
-
-
-def build_count(
-    outcome: Outcome,
-    supporters: Sequence[Seat],
-    total: Fraction,
-    against: Fraction,
-    lead: Fraction | None = None,
-) -> Count:
-    """The count for one side. `lead`: of its strength over the next one, where they are compared."""
-    strength = compute_strength(supporters) if lead is None else lead
-    return Count(
-        outcome,
-        supporters[0].side,
-        sum_weights(supporters) / total,
-        against,
-        1 / (1 + math.exp(-float(strength))),
-        float(count_voices(supporters)),
-    )
 
 
 def is_opposed(count: Count) -> bool:
@@ -138,16 +175,16 @@ def leads(count: Count, is_confirmed: bool) -> bool:
     return (is_confirmed or count.probability >= LEANING_PROBABILITY) and share >= LEANING_SHARE
 
 
-def decides(count: Count, supporters: Sequence[Seat], is_confirmed: bool) -> bool:
+def decides(count: Count, supporters: Sequence[CountedVote], is_confirmed: bool) -> bool:
     is_clear = count.probability >= DECIDED_PROBABILITY and all(
-        seat.margin >= CLEAR_MARGIN for seat in supporters
+        vote.margin >= CLEAR_MARGIN for vote in supporters
     )
-    families = {seat.family or family(seat.model) for seat in supporters}
+    families = {vote.family for vote in supporters}
     return (
         count.support > HALF
         and not is_opposed(count)
         and (is_confirmed or is_clear)
-        and (len(families) > 1 or any(seat.is_proven for seat in supporters))
+        and (len(families) > 1 or any(vote.is_proven for vote in supporters))
     )
 
 
@@ -156,33 +193,31 @@ def grade_lead(percent: int) -> int:
     return sum(percent >= lead for lead in MARGIN_LEADS)
 
 
-def compute_strength(supporters: Sequence[Seat]) -> Fraction:
-    """The weight behind a side: the heaviest seat first, each counted by what it adds to the independent voices."""
+def compute_strength(supporters: Sequence[CountedVote]) -> Fraction:
+    """The weight behind a side: the heaviest vote first, each counted by what it adds to the independent voices."""
     strength, before = Fraction(0), Fraction(0)
-    ordered = sorted(supporters, key=lambda seat: -seat.weight)
-    for number, seat in enumerate(ordered, start=1):
+    ordered = sorted(supporters, key=lambda vote: -vote.weight)
+    for number, vote in enumerate(ordered, start=1):
         voices = count_voices(ordered[:number])
-        strength += UNKNOWN_WEIGHT * seat.weight * (voices - before)
+        strength += UNKNOWN_WEIGHT * vote.weight * (voices - before)
         before = voices
     return strength
 
 
-def count_voices(seats: Sequence[Seat]) -> Fraction:
-    """The effective number of independent voices. It never falls when a seat is added.
+def count_voices(votes: Iterable[CountedVote]) -> Fraction:
+    """The effective number of independent voices. It never falls when a vote is added.
 
     If all pairs correlate alike, it is n squared divided by the sum of the correlations. Otherwise that sum would
     let copies of one judge outweigh another judge. So each judge gets the weight of the mean with the least variance,
     computed first within models, then within families.
     """
-    return count_model_voices(
-        tuple(sorted((seat.family or family(seat.model), seat.model) for seat in seats))
-    )
+    return count_model_voices(tuple(sorted((vote.family, vote.model) for vote in votes)))
 
 
-@lru_cache(1_000)  # a verdict, its check, its receipt and its report count the same seats
-def count_model_voices(seats: tuple[tuple[str, str], ...]) -> Fraction:
-    """As `count_voices`. `seats`: the family and the model of each."""
-    models = Counter(seats)
+@lru_cache(1_000)  # a verdict, its check, its receipt and its report count the same votes
+def count_model_voices(voters: tuple[tuple[str, str], ...]) -> Fraction:
+    """As `count_voices`. `voters`: the family and the model of each."""
+    models = Counter(voters)
     by_family: dict[str, Fraction] = {}  # the precision of what the models of a family do not share
     for (trained_by, _), number in models.items():
         variance = (1 - SAME_MODEL) / number + SAME_MODEL - SAME_FAMILY

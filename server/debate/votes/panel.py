@@ -1,40 +1,47 @@
 """The votes of a debate's seats, and what the rule of consensus in force finds in them."""
 
-import dataclasses
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from server.debate.facts.answers import Usage
 from server.debate.facts.beliefs import Agreed, Belief, Vote
 from server.debate.facts.escalation import MirrorHeld
-from server.debate.facts.events import Balloted, Compared, Judged
+from server.debate.facts.events import Compared, Judged
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model, phase_seats
-from server.debate.votes.consensus import (
+from server.debate.votes.consensus import apply_voting_rule, build_vote_count, classify_share, compute_support
+from server.debate.votes.counting import (
     APART,
     SYNTHESIS,
-    CastVote,
+    UNKNOWN_WEIGHT,
+    Count,
+    CountedVote,
     Silence,
-    apply_rule,
-    build_count,
-    classify_share,
-    compute_support,
-    describe_rule,
+    count_votes,
     sum_weights,
 )
-from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
 from server.debate.votes.voters import list_readings, verdict_source
 
 RELEASE = re.compile(r"[-@][0-9]{3,}[0-9-]*$|:latest$")
 """What a provider appends to the name of a model in its answers, as "-2026-01-31" or "-0613"."""
 
+NO_ANSWER, NO_BALLOT = "gave no usable answer", "gave no usable ballot"
+ONE_ORDER = "answered in one of the two orders only"
+TOO_SMALL = "is too small a model to judge"
 LOST_ORDER = "found for another side when positions, labels and order were turned"
 LOST_ADVICE = "advised something else when positions, labels and order were turned"
+
+SILENCES: dict[str, Silence] = {
+    **dict.fromkeys((NO_ANSWER, NO_BALLOT, ONE_ORDER), "missing"),
+    TOO_SMALL: "unreadable",
+    **dict.fromkeys((LOST_ORDER, LOST_ADVICE), "inconsistent"),
+}
+"""What a rule of consensus calls it, by why a vote does not count; for anything else it abstained."""
 
 
 MIRROR_PREFIX = "mirror "
@@ -88,18 +95,30 @@ def list_judgments(debate: Debate) -> tuple[Judged, ...]:
     return (*debate.judgments, *mirrored)
 
 
-def list_seats(debate: Debate, votes: Sequence[Vote]) -> list[Seat]:
-    return [
-        Seat(
-            vote.judge,
-            find_voter_model(debate, vote.judge),
-            find_side(debate, vote),
-            vote.margin,
-            find_weight(debate, vote.judge),
-            is_proven=is_proven(debate, vote.judge),
-        )
-        for vote in votes
-    ]
+def weigh_votes(debate: Debate, votes: Iterable[Vote]) -> tuple[CountedVote, ...]:
+    """Recorded votes as they are counted."""
+    return tuple(weigh_vote(debate, vote) for vote in votes)
+
+
+def weigh_vote(debate: Debate, vote: Vote) -> CountedVote:
+    side = find_side(debate, vote)
+    return CountedVote(
+        vote.judge,
+        find_voter_model(debate, vote.judge),
+        side,
+        vote.margin,
+        find_weight(debate, vote.judge),
+        is_proven=is_proven(debate, vote.judge),
+        abstains=vote.abstains,
+        silence=None if side and not side.startswith(APART) else find_silence(debate, vote),
+    )
+
+
+def find_silence(debate: Debate, vote: Vote) -> Silence:
+    """Why a vote is for no position. A reply that nobody could read is not the same as none."""
+    silence = SILENCES.get(vote.abstains, "abstained")
+    causes = [failure.cause for failure in debate.failures if failure.seat == vote.judge]
+    return "unreadable" if silence == "missing" and causes[-1:] == ["unreadable"] else silence
 
 
 def find_weight(debate: Debate, voter: str) -> Fraction:
@@ -244,11 +263,11 @@ def compute_judge_vote(debate: Debate, judge: str) -> Vote:
     winners = {judgment.winner for judgment in readings}
     abstains = ""
     if not readings:
-        abstains = "gave no usable answer"
+        abstains = NO_ANSWER
     elif not all(judgment.informative for judgment in readings):
-        abstains = "is too small a model to judge"
+        abstains = TOO_SMALL
     elif len(readings) < len(list_wanted_readings(debate)[judge]):
-        abstains = "answered in one of the two orders only"
+        abstains = ONE_ORDER
     elif len(winners) > 1:
         abstains = LOST_ORDER
     elif debate.comparison and len(list_own_groups(debate).get(judge, ())) > 1:
@@ -270,9 +289,9 @@ def compute_ballot_vote(debate: Debate, name: str) -> Vote:
     ballot = next((cast for cast in debate.last_ballots if cast.seat == name), None)
     if ballot and ballot.informative and ballot.choice:
         return Vote(judge=name, winner=ballot.choice, margin=2, weight=seat_weight(debate, name))
-    abstains = "gave no usable ballot"
+    abstains = NO_BALLOT
     if ballot:
-        abstains = "abstained" if ballot.informative else "is too small a model to judge"
+        abstains = "abstained" if ballot.informative else TOO_SMALL
     return Vote(judge=name, winner="", margin=0, abstains=abstains)
 
 
@@ -280,100 +299,16 @@ def seat_weight(debate: Debate, seat: str) -> str:
     return str(debate.weights.get(find_own_seat(seat), 1))
 
 
-def apply_voting_rule(debate: Debate, votes: Sequence[Vote], usual: Count) -> Count:
-    """The count by the voting rule in force; without a rule the usual count, unchanged.
-
-    The rule says who wins. The winner is `decided` if the usual count says so too, and `leaning` otherwise: the
-    labels promise no more than that. Without a winner it is `contested` if votes are opposed, else `undecided`.
-    """
-    rule = debate.voting
-    if rule is None:
-        return usual
-    cast = list_cast_votes(debate, votes)
-    finding = apply_rule(rule, cast)
-    if not finding.is_reached:
-        is_opposed = len({vote.choice for vote in cast if vote.choice and vote.weight > 0}) > 1
-        return dataclasses.replace(usual, outcome="contested" if is_opposed else "undecided")
-    if finding.ahead == SYNTHESIS:
-        return dataclasses.replace(
-            build_winners_count(debate, votes, cast, finding.ahead), outcome="synthesis"
-        )
-    is_decided = usual.outcome == "decided" and usual.ahead == finding.ahead
-    return usual if is_decided else build_winners_count(debate, votes, cast, finding.ahead)
-
-
-def build_winners_count(
-    debate: Debate, votes: Sequence[Vote], cast: Sequence[CastVote], winner: str
-) -> Count:
-    """The count for the winner by a rule, who may not be the one with the most independent voices."""
-    total_weight, cast_weight = sum_weights(cast), sum_weights([vote for vote in cast if vote.choice])
-    support = compute_support(cast, winner)
-    supporters = [seat for seat in list_seats(debate, votes) if seat.side == winner]
-    return Count(
-        "leaning",
-        ahead=winner,
-        support=support / total_weight,
-        against=(cast_weight - support) / total_weight,
-        voices=float(count_voices(supporters)),
-    )
-
-
-def build_agreed(debate: Debate, votes: Sequence[Vote], winner: str) -> Agreed:
+def build_agreed(debate: Debate, votes: Sequence[CountedVote], winner: str) -> Agreed:
     """The fact that votes reached the rule in force. `votes`: () where the moderator settled the question."""
     if not votes:
         return Agreed(round=debate.round, consensus="settled", winner="")
-    cast = list_cast_votes(debate, votes)
-    count = build_count(debate.voting, cast, debate.names, winner)
-    by_rule = apply_rule(debate.voting, cast) if debate.voting else None
-    support = compute_support(cast, winner) / sum_weights(cast)
-    consensus = by_rule.consensus if by_rule else classify_share(support)
-    name = "" if winner == SYNTHESIS else winner
-    return Agreed(round=debate.round, consensus=consensus, winner=name, count=count)
-
-
-def list_cast_votes(debate: Debate, votes: Sequence[Vote]) -> list[CastVote]:
-    """The votes, each with why it chose no position, if it did not."""
-    cast = []
-    for vote, seat in zip(votes, list_seats(debate, votes), strict=True):
-        answers = find_answers(debate, vote.judge)
-        side = "" if seat.side.startswith(APART) else seat.side
-        silence = None if side else find_silence(debate, vote, answers)
-        cast.append(CastVote(side, seat.weight, silence))
-    return cast
-
-
-def find_answers(debate: Debate, voter: str) -> list[Judged | Balloted]:
-    """The readings of a judge if judges were asked; otherwise the last ballot of a voter."""
-    if debate.judgments:
-        return [judgment for judgment in list_judgments(debate) if judgment.seat == voter]
-    return [ballot for ballot in debate.last_ballots if ballot.seat == voter]
-
-
-def find_silence(debate: Debate, vote: Vote, answers: Sequence[Judged | Balloted]) -> Silence:
-    """Why a vote is for no position."""
-    if vote.abstains in (LOST_ORDER, LOST_ADVICE):
-        return "inconsistent"
-    if answers and not all(answer.informative for answer in answers):
-        return "unreadable"
-    readings = len(list_wanted_readings(debate)[vote.judge]) if debate.judgments else 1
-    if len(answers) >= readings:
-        return "abstained"
-    causes = [failure.cause for failure in debate.failures if failure.seat == vote.judge]
-    return "unreadable" if causes[-1:] == ["unreadable"] else "missing"
-
-
-def describe_rule_in_force(debate: Debate, votes: Sequence[Vote]) -> str:
-    """The rule of consensus, and whether these votes reached it; "" where they were counted as usual."""
-    rule = debate.voting
-    if rule is None:
-        return ""
-    finding = apply_rule(rule, list_cast_votes(debate, votes))
-    result = "reached" if finding.is_reached else "not reached"
-    by_winner = (
-        f" by {finding.ahead} with {finding.share}" if finding.ahead and finding.ahead != SYNTHESIS else ""
+    return Agreed(
+        round=debate.round,
+        consensus=classify_share(compute_support(votes, winner) / sum_weights(votes)),
+        winner="" if winner == SYNTHESIS else winner,
+        count=build_vote_count(debate.voting, votes, debate.names, winner),
     )
-    quorum = "" if finding.has_quorum else ", too few cast"
-    return f"{describe_rule(rule)}: {result}{by_winner}{quorum}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,31 +347,23 @@ def compare_mirror(debate: Debate) -> Comparison | None:
         return None
     votes = [compute_judge_vote(debate, judge) for judge in list_judges(debate)]
     half = len(votes) // 2
-    seats_here, seats_in_mirror = list_seats(debate, votes[:half]), list_seats(debate, votes[half:])
-    ahead, mirror_ahead = (
-        count_votes(seats).ahead.replace(SYNTHESIS, "") for seats in (seats_here, seats_in_mirror)
-    )
+    here, in_mirror = weigh_votes(debate, votes[:half]), weigh_votes(debate, votes[half:])
+    ahead, mirror_ahead = (count_votes(panel).ahead.replace(SYNTHESIS, "") for panel in (here, in_mirror))
     side = ahead or debate.names[0]
-    return Comparison(
-        side, ahead, mirror_ahead, compute_margin(seats_here, side), compute_margin(seats_in_mirror, side)
-    )
+    return Comparison(side, ahead, mirror_ahead, compute_margin(here, side), compute_margin(in_mirror, side))
 
 
-def compute_margin(seats: Sequence[Seat], side: str) -> Fraction:
-    """The mean margin for a side by weight, against it below zero. Seats without a vote count as zero."""
-    total = sum_weights(seats)
-    signed = (seat.weight * seat.margin * (1 if seat.side == side else -1) for seat in seats if seat.side)
+def compute_margin(votes: Sequence[CountedVote], side: str) -> Fraction:
+    """The mean margin for a side by weight, against it below zero. Who has no vote counts as zero."""
+    total = sum_weights(votes)
+    signed = (vote.weight * vote.margin * (1 if vote.side == side else -1) for vote in votes if vote.side)
     return sum(signed, Fraction(0)) / total if total else Fraction(0)
 
 
 def count_last_vote(debate: Debate) -> Count:
     """The count of the last vote, counted as every vote is. Every pass of a block until consensus holds one."""
-    votes = list_last_votes(debate)
-    threshold = None if debate.voting else debate.threshold
-    return apply_voting_rule(debate, votes, count_votes(list_seats(debate, votes), threshold=threshold))
-
-
-def list_last_votes(debate: Debate) -> tuple[Vote, ...]:
     phases = (debate.round_phase(entered.round) for entered in reversed(debate.rounds))
     seats = phase_seats(debate.setup, next(phase for phase in phases if phase.is_vote))
-    return tuple(compute_ballot_vote(debate, seat) for seat in seats)
+    votes = weigh_votes(debate, [compute_ballot_vote(debate, seat) for seat in seats])
+    threshold = None if debate.voting else debate.threshold
+    return apply_voting_rule(debate.voting, count_votes(votes, threshold=threshold))

@@ -18,19 +18,19 @@ from server.debate.analysis.beliefs import (
     sort_into_bins,
 )
 from server.debate.analysis.judgments import Beliefs
-from server.debate.votes.counting import Seat, count_voices
+from server.debate.votes.counting import CountedVote, count_voices
 
 pytestmark = pytest.mark.requirement("N3", "N21")
 
 SIDES = ("a", "b")
 TOO_SURE = (Outcomes(0.9, 12, 20), Outcomes(0.6, 7, 10), Outcomes(1.0, 3, 4))
 
-Asked = tuple[Seat, Beliefs | None]
+Asked = tuple[CountedVote, Beliefs | None]
 
 
 def believe(percent: int | None, weight: str = "1", model: str = "one/m") -> Asked:
     beliefs = None if percent is None else {"a": Fraction(percent, 100), "b": Fraction(100 - percent, 100)}
-    return Seat(model, model, "a", weight=Fraction(weight)), beliefs
+    return CountedVote(model, model, "a", weight=Fraction(weight)), beliefs
 
 
 @pytest.mark.parametrize(

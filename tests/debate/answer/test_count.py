@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.answer.count import (
-    Count,
+    AdviceCount,
     count_panel,
     describe_agreement,
     describe_count,
@@ -70,10 +70,8 @@ def panels(draw: st.DrawFn) -> tuple[str, list[Final], list[Told], set[str]]:
     return blind, finals, exchange, failed
 
 
-def sum_up(count: Count) -> tuple[Any, ...]:
-    sides = sorted(
-        sum(one.side == other.side for other in count.ballots) for one in count.ballots if one.side
-    )
+def sum_up(count: AdviceCount) -> tuple[Any, ...]:
+    sides = sorted(sum(one.side == other.side for other in count.votes) for one in count.votes if one.side)
     return count.outcome, len(count.supporters), count.against, len(count.caps), sides, len(count.sides.moved)
 
 
@@ -151,11 +149,11 @@ def test_a_reviewer_whose_readings_follow_different_answers_abstains_and_opposes
     same = panel.reviewed[TWO][0].model_copy(update={"slot_index": 2, "probability": 40})
     read = {ONE: (first, turned), TWO: (panel.reviewed[TWO][0], same)}
     count = count_panel(play_panel("AB", [("A", SURE), ("A", SURE)], readings=2, reviewed=read))
-    assert [ballot.silence for ballot in count.ballots] == [
+    assert [vote.abstains for vote in count.votes] == [
         "followed different answers in its two readings",
         "",
     ]
-    assert (count.ballots[1].margin, count.outcome, count.supporters) == (0, "undecided", (TWO,))
+    assert (count.votes[1].margin, count.outcome, count.supporters) == (0, "undecided", (TWO,))
 
 
 def test_three_sides_of_which_two_pairs_call_themselves_the_same_are_not_joined() -> None:
@@ -184,7 +182,7 @@ def test_judges_who_review_vote_in_place_of_the_advisors() -> None:
     count = count_panel(panel)
     assert (count.outcome, count.supporters, count.caps) == ("decided", judges, ())
     silent = count_panel(replace(panel, reviewed={"judge 1": read["judge 1"]}))
-    assert (silent.outcome, silent.ballots[1].silence) == ("leaning", "has a review that could not be used")
+    assert (silent.outcome, silent.votes[1].abstains) == ("leaning", "has a review that could not be used")
 
 
 def test_the_callers_own_answer_is_compared_and_casts_no_vote() -> None:
@@ -196,14 +194,14 @@ def test_the_callers_own_answer_is_compared_and_casts_no_vote() -> None:
         for seat in played.advisors
     }
     count = count_panel(play_panel("BB", [], mine=mine, reviewed=read))
-    assert (count.outcome, count.ahead, count.is_of_mine, len(count.ballots)) == ("leaning", MINE, True, 2)
+    assert (count.outcome, count.ahead, count.is_of_mine, len(count.votes)) == ("leaning", MINE, True, 2)
     assert not count_panel(played).is_of_mine
 
 
 def test_a_model_too_small_has_no_vote() -> None:
     small = build_answer(ONE, "x", informative=False)
     alone = count_panel(play_panel("A", [], advised={ONE: small}, reviewers=()))
-    assert (alone.outcome, alone.ballots[0].silence) == (
+    assert (alone.outcome, alone.votes[0].abstains) == (
         "undecided",
         "is a model too small for its advice to count",
     )
@@ -229,7 +227,7 @@ def test_many_judges_with_one_against_them_are_leaning() -> None:
     read = dict(zip(judges, (*[for_it] * 4, against), strict=True))
     panel = replace(played, reviewers=judges, reviewed=read, families=families, models=families)
     count = count_panel(panel)
-    assert (count.outcome, count.against, find_case(panel, count)) == ("leaning", 1, "majority")
+    assert (count.outcome, str(count.against), find_case(panel, count)) == ("leaning", "1/5", "majority")
     assert describe_count(panel, count) == "4 of 5 advisors for the same"
 
 

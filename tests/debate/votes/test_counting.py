@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.votes.consensus import SYNTHESIS, classify_share
+from server.debate.votes.consensus import classify_share
 from server.debate.votes.counting import (
+    SYNTHESIS,
     Count,
-    Seat,
+    CountedVote,
     compute_strength,
     count_voices,
     count_votes,
@@ -30,7 +31,7 @@ WEIGHTS = st.integers(0, 300).map(lambda hundredths: Fraction(hundredths, 100))
 BALLOTS = st.tuples(st.sampled_from(MODELS), VOTES, st.integers(0, 3), WEIGHTS)
 PANELS = st.lists(BALLOTS, min_size=1, max_size=7).map(
     lambda rows: [
-        Seat(f"judge {n}", model, side, margin, weight)
+        CountedVote(f"judge {n}", model, side, margin, weight)
         for n, (model, side, margin, weight) in enumerate(rows, start=1)
     ]
 )
@@ -41,7 +42,7 @@ def count(votes: str, margins: str = "", models: tuple[str, ...] = OTHER_MODELS)
     rows = zip(votes, margins or "2" * len(votes), models, strict=False)
     return count_votes(
         [
-            Seat(f"judge {n}", model, vote.replace("-", ""), int(margin))
+            CountedVote(f"judge {n}", model, vote.replace("-", ""), int(margin))
             for n, (vote, margin, model) in enumerate(rows, start=1)
         ]
     )
@@ -115,7 +116,7 @@ def test_judges_of_one_family_are_more_than_one_voice_and_less_than_of_several()
 def test_half_of_the_weight_is_not_more_than_half_whatever_the_weights() -> None:
     for hundredths in range(1, 300):
         seats = [
-            Seat(f"judge {n}", OTHER_MODELS[n], side, weight=Fraction(hundredths, 100))
+            CountedVote(f"judge {n}", OTHER_MODELS[n], side, weight=Fraction(hundredths, 100))
             for n, side in enumerate(("a", "a", "", ""))
         ]
         assert count_votes(seats).outcome == "leaning"
@@ -125,22 +126,22 @@ def test_half_of_the_weight_is_not_more_than_half_whatever_the_weights() -> None
 def test_a_tenth_of_the_weight_against_a_side_is_not_more_than_a_tenth(
     against: Fraction, outcome: str
 ) -> None:
-    supporters = [Seat(f"judge {n}", OTHER_MODELS[n], "a", weight=Fraction(3)) for n in range(3)]
+    supporters = [CountedVote(f"judge {n}", OTHER_MODELS[n], "a", weight=Fraction(3)) for n in range(3)]
     assert (
-        count_votes([*supporters, Seat("judge 4", OTHER_MODELS[3], "b", weight=against)]).outcome == outcome
+        count_votes([*supporters, CountedVote("judge 4", OTHER_MODELS[3], "b", weight=against)]).outcome
+        == outcome
     )
 
 
 def test_a_judge_decides_alone_only_with_a_record_that_proves_it() -> None:
-    judge = Seat("judge 1", "v/x", "a", weight=Fraction(2))  # P = sigmoid(2.20) = .90
+    judge = CountedVote("judge 1", "v/x", "a", weight=Fraction(2))  # P = sigmoid(2.20) = .90
     assert count_votes([judge]).outcome == "leaning"
     assert count_votes([replace(judge, is_proven=True)]).outcome == "decided"
 
 
 def test_a_vote_without_weight_is_none() -> None:
-    assert count_votes(
-        [Seat("judge 1", "v/x", "a", weight=Fraction(0)), Seat("judge 2", "v/y", "")]
-    ) == Count("undecided")
+    votes = (CountedVote("judge 1", "v/x", "a", weight=Fraction(0)), CountedVote("judge 2", "v/y"))
+    assert count_votes(votes) == Count(votes, "undecided")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_who_finds_for_neither_opposes_nobody_and_most_of_them_make_a_synthesis(
 ) -> None:
     sides = {"s": SYNTHESIS, "-": ""}
     judges = [
-        Seat(f"judge {n}", model, sides.get(vote, vote), margin=3 if vote == "a" else 0)
+        CountedVote(f"judge {n}", model, sides.get(vote, vote), margin=3 if vote == "a" else 0)
         for n, (vote, model) in enumerate(zip(votes, OTHER_MODELS, strict=False))
     ]
     found = count_votes(judges)
@@ -169,23 +170,27 @@ def test_who_finds_for_neither_opposes_nobody_and_most_of_them_make_a_synthesis(
 
 def test_judges_of_one_family_do_not_decide_whatever_their_models_or_resellers() -> None:
     models = ("openai/gpt-5", "openrouter/openai/gpt-4o", "azure/o3")
-    judges = [Seat(f"judge {n}", model, "a", 3, family="openai") for n, model in enumerate(models)]
+    judges = [CountedVote(f"judge {n}", model, "a", 3, trained_by="openai") for n, model in enumerate(models)]
     assert count_votes(judges).outcome == "leaning"
 
 
 def test_a_threshold_that_is_not_reached_leaves_no_winner() -> None:
     judges = [
-        Seat(f"judge {n}", model, side) for n, (model, side) in enumerate(zip(MODELS, "aab", strict=False))
+        CountedVote(f"judge {n}", model, side)
+        for n, (model, side) in enumerate(zip(MODELS, "aab", strict=False))
     ]
     assert count_votes(judges[:2], threshold=Fraction(1)).outcome == "leaning"  # two of one family
-    assert count_votes([*judges[:2], Seat("z", "v/z", "")], threshold=Fraction(3, 4)).outcome == "undecided"
+    assert (
+        count_votes([*judges[:2], CountedVote("z", "v/z", "")], threshold=Fraction(3, 4)).outcome
+        == "undecided"
+    )
 
 
 @given(PANELS, st.permutations(("Ada", "Ben", "Cleo")))
-def test_no_side_is_favoured(panel: list[Seat], order: list[str]) -> None:
+def test_no_side_is_favoured(panel: list[CountedVote], order: list[str]) -> None:
     renamed = dict(zip(("Ada", "Ben", "Cleo", ""), (*order, ""), strict=True))
     before = count_votes(panel)
-    after = count_votes([Seat(s.name, s.model, renamed[s.side], s.margin, s.weight) for s in panel])
+    after = count_votes([CountedVote(s.seat, s.model, renamed[s.side], s.margin, s.weight) for s in panel])
     assert (after.outcome, after.ahead) == (before.outcome, renamed[before.ahead])
     assert (after.support, after.against, after.probability) == (
         before.support,
@@ -195,40 +200,42 @@ def test_no_side_is_favoured(panel: list[Seat], order: list[str]) -> None:
 
 
 @given(PANELS, st.randoms(use_true_random=False))
-def test_no_judge_counts_by_its_seat(panel: list[Seat], chance: Random) -> None:
-    names = [seat.name for seat in panel]
+def test_no_judge_counts_by_its_seat(panel: list[CountedVote], chance: Random) -> None:
+    names = [seat.seat for seat in panel]
     chance.shuffle(names)
-    moved = [Seat(name, s.model, s.side, s.margin, s.weight) for name, s in zip(names, panel, strict=True)]
+    moved = [
+        CountedVote(name, s.model, s.side, s.margin, s.weight) for name, s in zip(names, panel, strict=True)
+    ]
     chance.shuffle(moved)
-    assert count_votes(moved) == count_votes(panel)
+    assert replace(count_votes(moved), votes=()) == replace(count_votes(panel), votes=())
 
 
 @given(PANELS, st.sampled_from(MODELS), WEIGHTS)
 def test_a_seat_without_a_vote_never_raises_an_outcome(
-    panel: list[Seat], model: str, weight: Fraction
+    panel: list[CountedVote], model: str, weight: Fraction
 ) -> None:
-    before, after = count_votes(panel), count_votes([*panel, Seat("silent", model, "", weight=weight)])
+    before, after = count_votes(panel), count_votes([*panel, CountedVote("silent", model, "", weight=weight)])
     assert RANKS[after.outcome] <= RANKS[before.outcome]
     assert (after.ahead, after.support <= before.support) == (before.ahead, True)
 
 
 @given(PANELS, st.sampled_from(MODELS), WEIGHTS)
 def test_one_more_supporter_never_makes_a_side_weaker(
-    panel: list[Seat], model: str, weight: Fraction
+    panel: list[CountedVote], model: str, weight: Fraction
 ) -> None:
-    supporters = [Seat(seat.name, seat.model, "Ada", weight=seat.weight) for seat in panel]
-    assert compute_strength([*supporters, Seat("more", model, "Ada", weight=weight)]) >= compute_strength(
-        supporters
-    )
+    supporters = [CountedVote(seat.seat, seat.model, "Ada", weight=seat.weight) for seat in panel]
+    assert compute_strength(
+        [*supporters, CountedVote("more", model, "Ada", weight=weight)]
+    ) >= compute_strength(supporters)
 
 
 @given(PANELS)
-def test_several_judges_are_at_least_one_voice_and_never_more_than_two(panel: list[Seat]) -> None:
+def test_several_judges_are_at_least_one_voice_and_never_more_than_two(panel: list[CountedVote]) -> None:
     assert 1 <= count_voices(panel) < 2
 
 
 @given(PANELS)
-def test_a_cap_makes_of_decided_leaning_and_changes_nothing_else(panel: list[Seat]) -> None:
+def test_a_cap_makes_of_decided_leaning_and_changes_nothing_else(panel: list[CountedVote]) -> None:
     free = count_votes(panel)
     capped = count_votes(panel, is_capped=True)
     assert capped.outcome == ("leaning" if free.outcome == "decided" else free.outcome)
@@ -238,7 +245,8 @@ def test_a_cap_makes_of_decided_leaning_and_changes_nothing_else(panel: list[Sea
 def test_what_is_decided_meets_every_published_condition(models: list[str], last: str) -> None:
     sides = ["Ada"] * (len(models) - 1) + [last]
     panel = [
-        Seat(f"judge {n}", model, side) for n, (model, side) in enumerate(zip(models, sides, strict=True))
+        CountedVote(f"judge {n}", model, side)
+        for n, (model, side) in enumerate(zip(models, sides, strict=True))
     ]
     found = count_votes(panel)
     is_opposed = last == "Ben" and len(models) < 10
@@ -258,7 +266,7 @@ def test_agreeing_copies_of_one_judge_do_not_drown_another() -> None:
 
 
 def count_supporters(models: list[str]) -> Count:
-    return count_votes([Seat(f"judge {n}", model, "Ada") for n, model in enumerate(models, start=1)])
+    return count_votes([CountedVote(f"judge {n}", model, "Ada") for n, model in enumerate(models, start=1)])
 
 
 @pytest.mark.requirement("D21")

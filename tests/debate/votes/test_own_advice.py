@@ -12,8 +12,7 @@ from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.findings import describe_comparison
 from server.debate.views.verdict import build_verdict
-from server.debate.votes.consensus import APART, SYNTHESIS
-from server.debate.votes.counting import Seat, count_votes
+from server.debate.votes.counting import APART, SYNTHESIS, CountedVote, count_votes
 from server.debate.votes.panel import list_judgments
 from tests.support.simulation import (
     DebateSimulation,
@@ -257,8 +256,8 @@ def test_advice_in_the_mirror_is_compared_with_nobodys() -> None:
 
 
 def test_different_advice_of_most_is_no_synthesis_and_opposes_no_position() -> None:
-    def seat(number: int, side: str) -> Seat:
-        return Seat(f"judge {number}", MODELS[number - 1], side)
+    def seat(number: int, side: str) -> CountedVote:
+        return CountedVote(f"judge {number}", MODELS[number - 1], side)
 
     apart = [seat(1, f"{APART}judge 1"), seat(2, f"{APART}judge 2"), seat(3, "Ada")]
     assert count_votes(apart).outcome == "contested"
