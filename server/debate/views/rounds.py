@@ -8,7 +8,8 @@ from server.debate.arguments.points import format_id
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.documents.digests import build_reading
 from server.debate.documents.evidence import build_evidence
-from server.debate.facts.answers import DefaultPlanUsed, Reading, Researched, SlotFact, Usage
+from server.debate.facts.advice import ADVICE_FACTS
+from server.debate.facts.answers import DefaultPlanUsed, Measured, Reading, Researched, SlotFact, Usage
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.events import AnswerEvent, Balloted, Failed, Judged, SlotEvent, Spoke
 from server.debate.facts.fact import Fact
@@ -17,7 +18,7 @@ from server.debate.facts.setup.seats import FRAMER, METER, MODERATOR, READER, SY
 from server.debate.machine.decide import is_round_over
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.schedule import is_blind_answer
-from server.debate.seats.registry import SEATS, find_seat, name_task
+from server.debate.seats.registry import DUTIES, SEATS, find_seat, name_task
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
 from server.debate.views.findings import visible_judgments
@@ -28,23 +29,13 @@ from server.debate.views.visibility import hide_answers, is_visible, shows_seat
 
 T = TypeVar("T", bound=SlotFact | DefaultPlanUsed | Turn)
 
-ANSWER_TASKS = {
-    "advised": "advice",
-    "reviewed": "review",
-    "exchanged": "exchange",
-    "reported": "report",
-    "checked": "check",
-    "answered_blind": "blind_answer",
-    "positions_framed": "framing",
-    "digested": "digest",
-    "round_opened": "opening",
-    "round_closed": "closing",
-    "measured": "measurement",
-    "balloted": "ballot",
-    "judged": "judgment",
-    "compared": "comparison",
-    "synthesized": "deliverable",
-    "researched": "research",
+ANSWER_TASKS: dict[type[Fact], str] = {
+    **{fact: task for task, fact in ADVICE_FACTS.items()},
+    **{duty.fact: duty.task for duty in (*DUTIES.values(), *SEATS)},
+    Measured: "measurement",
+    Balloted: "ballot",
+    Judged: "judgment",
+    Researched: "research",
 }
 """The task behind each kind of answer, apart from turns."""
 
@@ -184,7 +175,7 @@ def failed_task(debate: Debate, failure: Failed) -> str:
 def answered_task(answer: AnswerEvent | Researched) -> str:
     if isinstance(answer, Spoke):
         return answer.act if answer.act in ("argument", "answer") else "message"
-    return find_seat(answer).task if isinstance(answer, Reading) else ANSWER_TASKS[answer.kind]
+    return ANSWER_TASKS[type(answer)]
 
 
 def build_analysis(debate: Debate, at: str = "") -> dict[str, Any]:
