@@ -69,7 +69,6 @@ async def open_manager(
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
     await load_secrets(environ)
-    prices = PriceTable(settings.prices)
     open_hooks = prepare_hooks(settings, environ)
     open_own = partial(open_storage, settings, lambda: clock().timestamp(), patience=database_patience)
     async with (
@@ -78,8 +77,8 @@ async def open_manager(
         Connections() as connections,
         open_tracer(telemetry, environ) as tracer,
     ):
-        registry = build_registry(settings, custom_models, chaos, prices, connections, tracer, opened)
-        planner = build_planner(settings, registry, research, prices, environ)
+        registry = build_registry(settings, custom_models, chaos, connections, tracer, opened)
+        planner = build_planner(settings, registry, research, environ)
         manager = build_manager(settings, opened, planner, clock)
         async with manager, nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox):
             manager.store.subscribe(partial(sign_when_ended, manager))
@@ -95,13 +94,11 @@ def build_planner(
     settings: Settings,
     registry: ModelRegistry,
     research: Research,
-    prices: PriceTable,
     environ: Mapping[str, str],
 ) -> SetupPlanner:
     return SetupPlanner(
         registry,
         research,
-        prices,
         WindowTable(settings.windows),
         environ,
         configured_models=settings.models,
@@ -129,7 +126,6 @@ def build_registry(
     settings: Settings,
     custom_models: Mapping[str, OwnModel] | None,
     chaos: Chaos | None,
-    prices: PriceTable,
     connections: Connections,
     tracer: "DebateTracer | None",
     storage: Storage,
@@ -137,6 +133,7 @@ def build_registry(
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     watch = tracer.watch_attempt if tracer else None
     vectors = build_cache(settings, storage)
+    prices = PriceTable(settings.prices)
     return ModelRegistry(custom_models, guard, chaos, prices, connections, watch, vectors)
 
 

@@ -197,12 +197,11 @@ class ModelCaller:
         ask: Callable[[], Awaitable[Reply]],
     ) -> Reply:
         """The answer that another debate got to the same request; if there is none, the model is asked."""
-        if not may_reuse(call) or self.models.has_faults(call.model):
+        model = self.models.get(call.model)
+        if not may_reuse(call) or model.has_faults:
             return await ask()
         digest = hash_request(call.model, request)
-        key = build_answer_key(
-            digest, request, self.models.find_address(call.model), package_version(), reuse.owner
-        )
+        key = build_answer_key(digest, request, model.address, package_version(), reuse.owner)
         if answer := await reuse.find(key):
             usage = Usage(
                 model=answer.model,
@@ -232,8 +231,8 @@ class ModelCaller:
         reply = await self.ask(debate, call, request, terms)
         if not reply.cut or reply.function_calls or reply.usage.sent_tokens:
             return reply
-        wider = widen()
-        has_more = self.models.find_limit(call.model, wider) > self.models.find_limit(call.model, request)
+        wider, model = widen(), self.models.get(call.model)
+        has_more = model.find_limit(wider) > model.find_limit(request)
         if not has_more or not isinstance(await read_reply(debate, call, reply), Failed):
             return reply
         self.long_thinkers.add(call.model)
@@ -255,13 +254,13 @@ class ModelCaller:
 
     async def ask(self, debate: Debate, call: Call, request: Request, terms: CallTerms) -> Reply:
         """The reply of a model, with the time that it took; of one that does not keep its time limit, an error."""
-        longest = self.models.max_reply_seconds(call.model, request.timeout) + self.leeway
-        client = terms.client if call.model == CLIENT else None
-        model = self.models.watch(call.model, client) if client else self.models.get(call.model)
-        own = None
-        if cache := self.models.find_cache(call.model):
+        model, own = self.models.get(call.model), None
+        if terms.client and call.model == CLIENT:
+            model = replace(model, model=terms.client)
+        if cache := model.cache:
             sharing = partial(find_sharing, debate, call)
             request, own = await self.beginnings.follow(call.model, request, cache, sharing)
+        longest = model.max_reply_seconds(request.timeout) + self.leeway
         start = monotonic()
         with anyio.move_on_after(longest) as limit, self.beginnings.lead(own, terms.on_text) as on_text:
             reply = await model.reply(request, on_text)

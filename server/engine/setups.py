@@ -16,6 +16,7 @@ from server.debate.commands.setup.team import list_models, plan_team
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event
 from server.debate.facts.setup.ledger import Team
+from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
 from server.debate.interventions.action import InterventionRequest
@@ -25,7 +26,6 @@ from server.debate.votes.teams import TeamRequest
 from server.engine.database.ledger import find_team
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.model_servers import choose_models
-from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry
 from server.models.windows import WindowTable
 from server.redaction import MODEL_FIELDS, redact_model
@@ -43,12 +43,14 @@ class SetupPlanner:
 
     models: ModelRegistry
     research: Research = field(default_factory=lambda: Research({}))
-    prices: PriceTable = field(default_factory=PriceTable)
     windows: WindowTable = field(default_factory=WindowTable)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     configured_models: Sequence[str] = ()
     effort: EffortLevel = "standard"
     embeddings: str = ""
+
+    def find_price(self, model: str) -> Price:
+        return self.models.prices.find_price(model)
 
     async def plan(self, request: DebateRequest, ledger: Ledger, owner: str) -> Opened:
         """The set-up of a requested debate: with the models that it names, the usual ones, or a team of these.
@@ -68,7 +70,7 @@ class SetupPlanner:
             request,
             models=models,
             seed=secrets.randbelow(2**31 - 1) + 1,
-            find_price=self.prices.find_price,
+            find_price=self.find_price,
             effort=self.effort,
             embeddings=self.embeddings,
         )
@@ -86,7 +88,7 @@ class SetupPlanner:
     ) -> tuple[Opened, tuple[Event, ...]]:
         """The set-up of a fork and the events that it inherits. Raises InvalidRequestError."""
         setup, inherited_events = fork(parent.id, parent.debate, parent.entries, at_round, changes)
-        return add_prices(setup, self.prices.find_price), inherited_events
+        return add_prices(setup, self.find_price), inherited_events
 
     async def _choose_models(self, debater_models: Sequence[str]) -> Sequence[str]:
         return await choose_models(self.configured_models, self.environ, self.windows, debater_models)
@@ -94,7 +96,7 @@ class SetupPlanner:
     async def _find_team(self, request: TeamRequest, seed: int, ledger: Ledger, owner: str) -> Team:
         """Choose a team of these candidates. Raises InvalidRequestError if one of them cannot be asked."""
         await self.check_models(request.candidates)
-        return await find_team(request, seed, ledger=ledger, owner=owner, find_price=self.prices.find_price)
+        return await find_team(request, seed, ledger=ledger, owner=owner, find_price=self.find_price)
 
     async def complete(self, setup: Opened, code: CallerCode) -> Opened:
         """The setup as it is recorded. Raises InvalidRequestError for what cannot be used here."""
@@ -116,7 +118,7 @@ class SetupPlanner:
             return request
         await self.check_models([model])
         window = sum(row.tokens for row in await self.windows.find([model]))
-        return replace(request, price=self.prices.find_price(model), window=window)
+        return replace(request, price=self.find_price(model), window=window)
 
     async def check_models(self, names: Sequence[str]) -> None:
         """Raises InvalidRequestError for a model that cannot answer, as far as that can be known without asking it."""

@@ -10,7 +10,7 @@ import anyio
 from server.debate.commands.setup.estimate import Estimate, estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.facts.setup.limits import Limits, Price, check_prices_known
+from server.debate.facts.setup.limits import Limits, check_prices_known
 from server.debate.facts.setup.seats import AWAITED
 from server.debate.interventions.action import InterventionRequest
 from server.debate.rules.budget import compute_spending
@@ -28,8 +28,6 @@ MOST_STOPPED = 3
 """Debates in a row that cannot go on: then the next ones could not either, and are not begun."""
 
 FOLLOW_SECONDS = 60
-
-FindPrice = Callable[[str], Price]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,6 @@ class Evaluation:
     manager: DebateManager
     plan: Plan
     questions: Sequence[Question]
-    find_price: FindPrice
     budget: Budget = field(default_factory=Budget)
     at_once: int = 4
     on_change: Callable[["Evaluation"], None] | None = None
@@ -86,13 +83,15 @@ class Evaluation:
         await self.manager.planner.check_models(models)
         if self.budget.cost_usd:
             limits = Limits(max_cost_usd=f"{self.budget.cost_usd:f}")
-            check_prices_known(limits, models, map(self.find_price, dict.fromkeys(models)))
+            check_prices_known(limits, models, map(self.manager.planner.find_price, dict.fromkeys(models)))
         return [self.estimate(question, name) for question, name in self.jobs]
 
     def estimate(self, question: Question, name: str) -> Estimate:
         try:
             request = build_request(self.plan, question, name)
-            setup = open_debate(request, models=request.models, seed=1, find_price=self.find_price)
+            setup = open_debate(
+                request, models=request.models, seed=1, find_price=self.manager.planner.find_price
+            )
         except InvalidRequestError as error:
             raise InvalidRequestError(f'Question "{question.id}": {error}') from None
         return estimate(Debate(setup))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
 
@@ -104,8 +104,67 @@ class NoModelError(DebateError):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class NamedModel:
+    """A model, and all that follows from its name.
+
+    `model`: what is asked, with the limits of its provider and the faults that are injected. `provider_model`: what is
+    behind these; None for a model of no provider.
+    """
+
+    name: str
+    model: Model
+    watch: WatchAttempt
+    provider_model: ProviderModel | None = None
+    has_faults: bool = False
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        if self.provider_model:  # it measures each of its attempts itself
+            return await self.model.reply(request, on_text)
+        attempt = build_attempt(self.name, name_source(self.name), request)
+        with self.watch(attempt):
+            reply = await self.model.reply(request, on_text)
+            if isinstance(reply, Reply):  # code of users may return anything
+                attempt.usage, attempt.finish_reason = reply.usage, "length" if reply.cut else "stop"
+            return reply
+
+    @property
+    def provider(self) -> str:
+        """The provider that is asked; "" without one."""
+        return self.provider_model.provider if self.provider_model else ""
+
+    @property
+    def address(self) -> str:
+        """Where its provider is asked; "" without one, and where only litellm knows it."""
+        return find_address(self.name) if self.provider_model else ""
+
+    @property
+    def cache(self) -> PromptCache | None:
+        """What is known of its provider's cache of prompts; None without a provider."""
+        return self.provider_model.cache if self.provider_model else None
+
+    def max_reply_seconds(self, timeout: float) -> float:
+        """The longest time that it needs, in seconds: a provider's model may queue first.
+
+        A client's model has no limit here: it is asked when its client is there, and keeps its own time.
+        """
+        if self.name == CLIENT:
+            return math.inf
+        return 2 * timeout if self.provider_model else timeout
+
+    def find_limit(self, request: Request) -> int:
+        """The tokens of a reply that it is asked for at most."""
+        return self.provider_model.find_limit(request) if self.provider_model else request.max_tokens
+
+
+def name_source(name: str) -> str:
+    """What measurements name in place of a provider."""
+    plain = unwrap_faulty_name(name)
+    return "scripted" if is_scripted(plain) else plain if plain in ("local", CLIENT) else "own"
+
+
 class ModelRegistry:
-    """The models of this process by name. `own_models` come from code and win over every other name.
+    """The models of this process by name, and their prices. `own_models` come from code and win over every other name.
 
     Models of providers share one `guard`. `chaos` applies to all models but those whose turns people or clients write.
     `watch`: measures every request to a model.
@@ -122,33 +181,28 @@ class ModelRegistry:
         vectors: VectorCache | None = None,
     ) -> None:
         self._own_models = {name: as_model(name, model) for name, model in (own_models or {}).items()}
-        self._prices = prices or PriceTable()
+        self.prices = prices or PriceTable()
         self._connections = connections or Connections()
         self.guard = guard or Guard()
-        self._models: dict[str, Model] = {}
+        self._models: dict[str, NamedModel] = {}
         self._embedders: dict[str, tuple[Embedder, str]] = {}
         self._vectors = vectors
-        self._chaos, self._watch = chaos, watch
+        self._chaos, self._watch = chaos, watch or watch_nothing
 
-    def get(self, name: str) -> Model:
+    def get(self, name: str) -> NamedModel:
         """The model of that name, the same object every time.
 
         Raises InvalidRequestError if no model can have the name, ModelError if its entry point fails.
         """
         if name not in self._models:
-            model = self._own_models[name] if name in self._own_models else self._build(name)
+            is_own = name in self._own_models
+            model = NamedModel(name, self._own_models[name], self._watch) if is_own else self._build(name)
             if self._chaos and name not in AWAITED:
-                model = FaultyModel(model, self._chaos, name=name)
-            self._models[name] = self.watch(name, model)
+                model = add_faults(model, name, self._chaos)
+            self._models[name] = model
         return self._models[name]
 
-    def watch(self, name: str, model: Model) -> Model:
-        """The model with its requests measured. Models of providers measure theirs themselves, with each retry."""
-        if self._watch is None or isinstance(unwrap_model(model), GuardedModel):
-            return model
-        return WatchedModel(model, name, self._watch)
-
-    def _build(self, name: str) -> Model:
+    def _build(self, name: str) -> NamedModel:
         no_name = f'"{name[:MAX_NAME_LENGTH]}" is not a model name'
         example = f'"{PROVIDERS[1].default_model}", "local" or "scripted"'
         limits = f"without spaces, at most {MAX_NAME_LENGTH} characters"
@@ -157,13 +211,9 @@ class ModelRegistry:
         if is_faulty(name):
             inner, chaos = parse_faulty_name(name)
             require(inner not in AWAITED, f'{no_name}: faults cannot be injected into "{inner}".')
-            return FaultyModel(self._build(inner), chaos, name=inner)
-        if is_scripted(name):
-            return ScriptedModel.from_name(name)
-        if name in AWAITED:
-            return AbsentModel() if name == CLIENT else CallerModel()
-        if name == "local":
-            return embedded.LocalModel()
+            return add_faults(replace(self._build(inner), name=name), inner, chaos)
+        if model := build_local_model(name):
+            return NamedModel(name, model, self._watch)
         plain_name = name.removeprefix(LITELLM_PREFIX)
         provider = parse_provider(plain_name)
         problem = "cannot be used here, because their login writes to standard output"
@@ -178,13 +228,16 @@ class ModelRegistry:
             (CLIENT, "The client's own model is called"),
         ):
             require(not name.startswith((f"{word}/", f"{word}?")), f'{no_name}. {meaning} "{word}".')
-        if own_model := load_own_model(name):
-            return own_model
+        if model := load_own_model(name):
+            return NamedModel(name, model, self._watch)
         provider = choose_provider(name)
-        return GuardedModel(name, provider, self._build_provider_model(name, provider), self.guard)
+        inner_model = self._build_provider_model(name, provider)
+        return NamedModel(
+            name, GuardedModel(name, provider, inner_model, self.guard), self._watch, inner_model
+        )
 
     def _build_provider_model(self, name: str, provider: str) -> ProviderModel:
-        options = self._build_caller_options(provider) | {"price": self._prices.own_prices.get(name)}
+        options = self._build_caller_options(provider) | {"price": self.prices.own_prices.get(name)}
         endpoint = choose_endpoint(name)
         if endpoint is None:
             return LitellmModel(name, **options)
@@ -195,7 +248,7 @@ class ModelRegistry:
         """The options that models and embedders of a provider have in common."""
         return {
             "provider": provider,
-            "watch": self._watch or watch_nothing,
+            "watch": self._watch,
             "sleep": self.guard.sleep,
             "cooldown": self.guard.cooldown(provider),
         }
@@ -216,51 +269,16 @@ class ModelRegistry:
         return GuardedEmbedder(name, provider, inner, self.guard), find_address(name, mode="embedding")
 
     def _build_provider_embedder(self, name: str, provider: str) -> ProviderEmbedder:
-        options = self._build_caller_options(provider) | {"price": self._prices.find_price(name)}
+        options = self._build_caller_options(provider) | {"price": self.prices.find_price(name)}
         endpoint = choose_endpoint(name, mode="embedding")
         if endpoint is None:
             return LitellmEmbedder(name, **options)
         return DirectEmbedder(name, **options, endpoint=endpoint, connections=self._connections)
 
-    def find_provider(self, name: str) -> str:
-        """The provider that is asked; "" for models without one. Raises as `get`."""
-        model = unwrap_model(self.get(name))
-        return model.provider if isinstance(model, GuardedModel) else ""
-
-    def find_address(self, name: str) -> str:
-        """The address of its provider; "" if it has none or the address is unknown. Raises as `get`."""
-        return find_address(name) if self.find_provider(name) else ""
-
-    def has_faults(self, name: str) -> bool:
-        """Whether faults are injected into the answers of that model. Raises as `get`."""
-        model = self.get(name)
-        while isinstance(model, WatchedModel):
-            model = model.model
-        return isinstance(model, FaultyModel)
-
-    def max_reply_seconds(self, name: str, timeout: float) -> float:
-        """The longest time a model needs, in seconds: a guarded one may queue first. Raises as `get`.
-
-        A client's model has no limit here: it is asked when its client is there, and keeps its own time.
-        """
-        if name == CLIENT:
-            return math.inf
-        return 2 * timeout if self.find_provider(name) else timeout
-
-    def find_limit(self, name: str, request: Request) -> int:
-        """The tokens of a reply that a model is asked for at most. Raises as `get`."""
-        model = self._find_provider_model(name)
-        return model.find_limit(request) if model else request.max_tokens
-
-    def find_cache(self, name: str) -> PromptCache | None:
-        """What is known of its provider's cache of prompts; None for a model without a provider. Raises as `get`."""
-        model = self._find_provider_model(name)
-        return model.cache if model else None
-
     def check(self, name: str, environ: Mapping[str, str]) -> None:
         """Raises InvalidRequestError if the model cannot answer: its name, entry point or key is wrong."""
         try:
-            provider = "" if name in self._own_models else self.find_provider(name)
+            provider = self.get(name).provider
         except ModelError as error:
             raise InvalidRequestError(error.detail) from None
         keys = next((row.key_variables for row in PROVIDERS if row.name == provider), ())
@@ -275,7 +293,7 @@ class ModelRegistry:
     async def check_known(self, names: Iterable[str]) -> None:
         """Raises InvalidRequestError for a model whose provider litellm does not know."""
         for name in names:
-            model = self._find_provider_model(name)
+            model = self.get(name).provider_model
             if not isinstance(model, LitellmModel) or is_of_known_provider(model.litellm_name):
                 continue
             try:
@@ -302,48 +320,26 @@ class ModelRegistry:
         )
         return "litellm" if is_needed else ""
 
-    def _find_provider_model(self, name: str) -> ProviderModel | None:
-        """The model of a provider behind limits, faults and measurements; None without a provider. Raises as `get`."""
-        model = unwrap_model(self.get(name))
-        inner = model.model if isinstance(model, GuardedModel) else None
-        return inner if isinstance(inner, ProviderModel) else None
-
     def _list_provider_models(self, names: Iterable[str]) -> Iterator[ProviderModel]:
         """The models of providers among these names. Invalid names are skipped."""
         for name in names:
             with suppress(DebateError, ModelError):
-                if model := self._find_provider_model(name):
+                if model := self.get(name).provider_model:
                     yield model
 
 
-def unwrap_model(model: Model) -> Model:
-    """The model behind injected faults and measurements."""
-    while isinstance(model, FaultyModel | WatchedModel):
-        model = model.model
-    return model
+def add_faults(model: NamedModel, name: str, chaos: Chaos) -> NamedModel:
+    """`name`: which model the errors name."""
+    return replace(model, model=FaultyModel(model.model, chaos, name=name), has_faults=True)
 
 
-@dataclass(eq=False)
-class WatchedModel:
-    """Measures a model that makes one request for each reply."""
-
-    model: Model
-    name: str
-    watch: WatchAttempt
-
-    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        attempt = build_attempt(self.name, name_provider(self.name), request)
-        with self.watch(attempt):
-            reply = await self.model.reply(request, on_text)
-            if isinstance(reply, Reply):  # code of users may return anything
-                attempt.usage, attempt.finish_reason = reply.usage, "length" if reply.cut else "stop"
-            return reply
-
-
-def name_provider(name: str) -> str:
-    """The provider that measurements name for a model without one."""
-    plain = unwrap_faulty_name(name)
-    return "scripted" if is_scripted(plain) else plain if plain in ("local", CLIENT) else "own"
+def build_local_model(name: str) -> Model | None:
+    """The model of a name that no provider and no package has; None for all others."""
+    if is_scripted(name):
+        return ScriptedModel.from_name(name)
+    if name in AWAITED:
+        return AbsentModel() if name == CLIENT else CallerModel()
+    return embedded.LocalModel() if name == "local" else None
 
 
 class CallerModel:

@@ -18,7 +18,6 @@ from server.evaluation.questions import Question, parse_questions
 from server.evaluation.results import build_results
 from server.evaluation.runner import Budget, Evaluation
 from server.models import Model, ModelError, OnText, Reply, Request
-from server.models.prices import PriceTable
 from tests.support.engines import open_engine
 from tests.support.patience import PATIENCE
 from tests.support.population import Population
@@ -54,7 +53,7 @@ def list_questions(count: int, population: Population | None = None) -> list[Que
 
 def build_evaluation(manager: DebateManager, questions: list[Question], **fields: Any) -> Evaluation:
     plan = Plan((WEAK, STRONG), ("judge",), fields.pop("formats", ("advocates",)), seed=fields.pop("seed", 1))
-    return Evaluation(manager, plan, questions, PriceTable().find_price, **fields)
+    return Evaluation(manager, plan, questions, **fields)
 
 
 async def evaluate(
@@ -214,7 +213,7 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(tmp_path: 
     async def refuse(plan: Plan, questions: list[Question]) -> str:
         async with open_engine(tmp_path / "a.db", models, default="") as manager:
             with pytest.raises(InvalidRequestError) as caught:
-                await Evaluation(manager, plan, questions, PriceTable().find_price).check()
+                await Evaluation(manager, plan, questions).check()
             return str(caught.value)
 
     models, questions = build_models(), list_questions(1)

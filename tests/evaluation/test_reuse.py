@@ -16,7 +16,6 @@ from server.evaluation.report import render_markdown
 from server.evaluation.results import build_results
 from server.evaluation.runner import Budget, Evaluation
 from server.models.fakes.scripted import ScriptedModel
-from server.models.prices import PriceTable
 from tests.support.engines import open_engine
 from tests.support.patience import PATIENCE
 from tests.support.population import Population
@@ -44,7 +43,7 @@ def evaluate(
 ) -> tuple[Evaluation, dict[str, Any]]:
     async def run() -> Evaluation:
         async with open_engine(database, models, default="") as manager:
-            work = Evaluation(manager, plan, list_questions(), PriceTable().find_price, budget or Budget())
+            work = Evaluation(manager, plan, list_questions(), budget or Budget())
             await work.check()
             with anyio.fail_after(PATIENCE):
                 await work.run()

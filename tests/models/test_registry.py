@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from server.debate.facts.errors import DebateError, InvalidRequestError
-from server.models import ModelError, registry, watch_nothing
+from server.models import ModelError, registry
 from server.models.fakes.chaos import Chaos
 from server.models.fakes.scripted import ScriptedModel
 from server.models.local import model as local
@@ -24,17 +24,15 @@ def test_an_object_of_your_own_goes_by_any_name_and_needs_no_key() -> None:
 
     models.check("my model", {})
     models.check("openai/fine", {})
-    assert models.get("my model") is models.get("local") is mine
+    assert models.get("my model").model is models.get("local").model is mine
+    assert models.get("my model") is models.get("my model")
 
 
-def test_faults_are_told_also_where_requests_are_measured() -> None:
-    models = registry.ModelRegistry(watch=watch_nothing)
-    assert [models.has_faults(name) for name in ("scripted", "faulty?model=scripted", "ollama/m")] == [
-        False,
-        True,
-        False,
-    ]
-    assert registry.ModelRegistry(chaos=Chaos(failure=0.5)).has_faults("scripted")
+def test_a_model_says_whether_faults_are_injected_into_it() -> None:
+    models = registry.ModelRegistry()
+    names = ("scripted", "faulty?model=scripted", "ollama/m")
+    assert [models.get(name).has_faults for name in names] == [False, True, False]
+    assert registry.ModelRegistry(chaos=Chaos(failure=0.5)).get("scripted").has_faults
 
 
 def test_where_a_model_is_asked_is_that_of_its_provider(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +50,7 @@ def test_where_a_model_is_asked_is_that_of_its_provider(monkeypatch: pytest.Monk
         "my model": "",
         "scripted": "",
     }
-    assert {name: models.find_address(name) for name in addresses} == addresses
+    assert {name: models.get(name).address for name in addresses} == addresses
 
 
 @pytest.mark.parametrize(
@@ -92,10 +90,9 @@ async def test_the_caller_has_a_seat_like_a_model_and_is_never_asked() -> None:
 def test_what_litellm_asks_may_wait_for_its_turn_as_long_as_it_may_take() -> None:
     models = registry.ModelRegistry({"mine": ScriptedModel()})
 
-    assert models.max_reply_seconds("openai/gpt-5.6-terra", 120) == 240
-    assert [models.max_reply_seconds(name, 120) for name in ("mine", "scripted", "local", "caller")] == [
-        120
-    ] * 4
+    assert models.get("openai/gpt-5.6-terra").max_reply_seconds(120) == 240
+    for name in ("mine", "scripted", "local", "caller"):
+        assert models.get(name).max_reply_seconds(120) == 120
 
 
 def test_configured_models_come_first() -> None:

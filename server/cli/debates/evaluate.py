@@ -13,7 +13,6 @@ from server.cli import session
 from server.debate.facts.setup.options import CacheMode
 from server.debate.facts.text import clean_line, format_count, format_dollars
 from server.engine.debates import DebateManager
-from server.models.prices import PriceTable
 from server.models.registry import choose_default_models
 from server.optional import optional_import
 from server.settings import Settings
@@ -71,7 +70,6 @@ def evaluate(settings: Settings, /, file: BinaryIO, **options: Any) -> None:
 
     questions = parse_questions(file.read(MAX_FILE_BYTES + 1))[: options["limit"]]
     budget = Budget(options["max_calls"] or 0, Decimal(str(options["max_cost_usd"] or 0)))
-    find_price = PriceTable(settings.prices).find_price
     display = Display()
 
     async def run(manager: DebateManager) -> Evaluation:
@@ -80,9 +78,7 @@ def evaluate(settings: Settings, /, file: BinaryIO, **options: Any) -> None:
         judges: tuple[str, ...] = tuple(options["judges"])
         cache: CacheMode = options["cache"] or "off"
         plan = Plan(models, judges, formats, options["rounds"], options["seed"], cache=cache)
-        work = Evaluation(
-            manager, plan, questions, find_price, budget, options["at_once"], on_change=display.update
-        )
+        work = Evaluation(manager, plan, questions, budget, options["at_once"], on_change=display.update)
         display.announce(work, await work.check())
         with display:
             await work.run()

@@ -98,7 +98,7 @@ def test_a_line_that_means_nothing_is_refused_in_a_sentence(line: str, told: str
 def test_a_model_can_be_faulty_by_its_name() -> None:
     name = "faulty?model=scripted%3Fdelay%3D0.01%26chars%3D50&failure=0.1&seed=7"
 
-    model = ModelRegistry().get(name)
+    model = ModelRegistry().get(name).model
 
     assert isinstance(model, FaultyModel)
     assert model.chaos == Chaos(failure=0.1, seed=7)
@@ -126,13 +126,11 @@ def test_chaos_of_the_process_befalls_every_model_but_the_caller() -> None:
     mine, chaos = ScriptedModel(), Chaos(failure=1)
     models = ModelRegistry({"mine": mine}, chaos=chaos)
 
-    found = models.get("mine")
+    model = models.get("mine").model
 
-    assert isinstance(found, FaultyModel)
-    assert (found.model, found.chaos) == (mine, chaos)
-    assert models.get("mine") is found
-    assert isinstance(models.get("scripted"), FaultyModel)
-    assert not isinstance(models.get("caller"), FaultyModel)
+    assert isinstance(model, FaultyModel)
+    assert (model.model, model.chaos) == (mine, chaos)
+    assert [models.get(name).has_faults for name in ("mine", "scripted", "caller")] == [True, True, False]
 
 
 # Each fault ---------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def through(
     models = ModelRegistry(guard=guard)
 
     def model(name: str) -> resilience.GuardedModel:
-        found = models.get(f"litellm/{name}")
+        found = models.get(f"litellm/{name}").model
         assert isinstance(found, resilience.GuardedModel)
         return found
 
