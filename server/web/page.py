@@ -40,7 +40,7 @@ class Place:
 def build_page(data: Mapping[str, Any] | None = None, place: Place = Place(), content: str = "") -> str:
     """The whole document. `data`: from `web.record.build_data`; None for a page that its place feeds.
 
-    `content`: HTML for viewers that run no scripts, in place of a preview.
+    `content`: a list of debates as HTML, in place of a preview.
 
     Raises ValueError if a script contains the end of a script element.
     """
@@ -49,7 +49,7 @@ def build_page(data: Mapping[str, Any] | None = None, place: Place = Place(), co
         raise ValueError("a script holds what ends a script element")
     record = encode_record(data)
     digest = sha256(record.encode()).hexdigest()
-    title, preview = build_preview(data)
+    title, preview = ("Debates - Counterpoint", content) if content else build_preview(data)
     policy = html.escape(build_policy(place, scripts, style), quote=True)
     return "".join(
         [
@@ -58,7 +58,7 @@ def build_page(data: Mapping[str, Any] | None = None, place: Place = Place(), co
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
             f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n",
-            f'<div id="page">{content or preview}</div>\n',
+            f'<div id="page">{preview}</div>\n',
             f'<script type="application/json" id="counterpoint-data" data-sha256="{digest}">{record}</script>\n',
             *(f"<script>{script}</script>\n" for script in scripts),
             "</body>\n</html>\n",
@@ -102,8 +102,7 @@ def build_preview(data: Mapping[str, Any] | None) -> tuple[str, str]:
     """(title, HTML): the question and the finding, for viewers that run no scripts."""
     debates = data["debates"] if data else []
     if not debates:
-        title = "Debates - Counterpoint" if data and data["list"] else "Counterpoint"
-        return title, f"<noscript>{NO_SCRIPT}</noscript>"
+        return "Counterpoint", f"<noscript>{NO_SCRIPT}</noscript>"
     debate, report = debates[0], debates[0]["drawing"]["report"]
     rows = debates[0]["drawing"]["lines"]
     answer = [f"{row['head']}: {row['text']}" if row["head"] else row["text"] for row in rows]

@@ -2,13 +2,12 @@
 
     {"counterpoint": "page/1",
      "debates": [{debate_id, status, reason, question, since_seq, entries, receipt, drawing, relatives,
-                  relatives_left_out}, …],
-     "list": null or {rows, cursor}}
+                  relatives_left_out}, …]}
 
 An entry that readers may not see has only kind, seat, round and hash, so that the chain can still be checked.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from server.debate.views.catalog import ViewSource
@@ -17,9 +16,8 @@ from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import status_reason
 from server.debate.views.visibility import is_hidden
 from server.engine.database.snapshots import DebateSnapshot
-from server.engine.database.values import choose_values
 from server.engine.debates import DebateManager
-from server.engine.queries import Family, build_source, list_debates, load_family, mark_family
+from server.engine.queries import Family, build_source, load_family, mark_family
 from server.engine.receipts import find_receipts
 from server.web.drawing import build_drawing, build_relative
 from storage.streams import Entry
@@ -30,8 +28,8 @@ HIDDEN_FIELDS = ("kind", "seat", "round")
 Data = dict[str, Any]
 
 
-def build_data(debates: Sequence[Data] = (), list_page: Data | None = None) -> Data:
-    return {"counterpoint": DATA_FORMAT, "debates": list(debates), "list": list_page}
+def build_data(debates: Sequence[Data]) -> Data:
+    return {"counterpoint": DATA_FORMAT, "debates": list(debates)}
 
 
 def build_debate(
@@ -122,17 +120,3 @@ async def load_members(manager: DebateManager, family: Family, count: int, since
         )
         for source in sources[:count]
     ]
-
-
-async def load_list_data(manager: DebateManager, search: Mapping[str, str]) -> Data:
-    """A page of the list of debates, newest first. Raises InvalidRequestError for a cursor of no page.
-
-    `search`: words (`query`), `status`, `cursor`, and values by kind.
-    """
-    query, status, cursor = (search.get(name, "") for name in ("query", "status", "cursor"))
-    rows, next_cursor = await list_debates(manager, query, status, cursor, values=choose_values(search))
-    list_page = {
-        "rows": [row.model_dump() | {"recorded": describe_provenance(row.provenance)} for row in rows],
-        "cursor": next_cursor,
-    }
-    return build_data(list_page=list_page)

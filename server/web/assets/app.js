@@ -4,7 +4,7 @@ const app = {
   debates: new Map(),  // id -> data as given
   main: "",  // the debate that was given first
   shown: "",
-  list: null,
+  list: "",  // as the server drew it, in the page of the list
   search: null,  // the form that narrows the list, as the server wrote it
   host: null,
   live: { state: "", words: "" },
@@ -23,7 +23,7 @@ const root = document.getElementById("page");
 function redraw() {
   document.documentElement.dataset.chain = app.chain.state;
   try {
-    preact.render(app.list ? html`<${List} app=${app} list=${app.list} />` : html`<${Page} app=${app} />`, root);
+    preact.render(app.list ? html`<${List} app=${app} />` : html`<${Page} app=${app} />`, root);
   } catch {
     // a record that was altered need not be one that can be drawn
     preact.render(null, root);
@@ -222,7 +222,6 @@ function showDebate(id) {
   const mine = ++checks;
   const isAnother = app.shown !== id;
   app.shown = id;
-  app.list = null;
   if (isAnother || app.chain.state === "altered") app.chain = { state: "checking", words: "checking", detail: "" };
   const data = app.debates.get(id);
   document.title = `${plain(data.question).slice(0, 120)} - Counterpoint`;
@@ -237,11 +236,6 @@ function showDebate(id) {
 globalThis.counterpoint = Object.freeze({
   show(data, awaited = []) {
     app.awaited = awaited;
-    if (data.list) {
-      app.list = data.list;
-      app.shown = "";
-      redraw();
-    }
     for (const given of data.debates || []) takeDebate(given);
     const first = data.debates?.[0]?.debate_id;
     if (first && app.debates.has(first)) {
@@ -253,6 +247,12 @@ globalThis.counterpoint = Object.freeze({
     const data = app.debates.get(app.shown);
     const family = (data?.relatives || []).map((other) => other.debate_id);
     return { debate_id: app.shown, seq: data?.entries.length || 0, status: data?.status || "", family };
+  },
+  list(drawn) {
+    const at = document.activeElement?.getAttribute("href");
+    app.list = drawn;
+    redraw();
+    root.querySelector(`#list a[href="${at}"]`)?.focus();  // a link that was drawn anew
   },
   write(words) {
     app.words = words;
@@ -272,6 +272,7 @@ globalThis.counterpoint = Object.freeze({
 function start() {
   const given = JSON.parse(document.getElementById("counterpoint-data").textContent);
   app.search = root.querySelector("form.search");
+  app.list = root.querySelector("#list")?.innerHTML ?? "";
   root.textContent = "";
   if (!given) return redraw();
   app.isFile = true;

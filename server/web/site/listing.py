@@ -1,12 +1,16 @@
-"""The list of debates as HTML. Browsers that run no scripts show all of it; the page's script keeps the form."""
+"""The list of debates as HTML, for browsers with and without scripts; and the form that narrows it."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
-from server.engine.database.values import COSTS, KINDS, OUTCOMES
-from server.engine.queries import STATUSES
+from server.debate.facts.text import format_dollars, remove_invisible
+from server.debate.views.provenance import describe_provenance
+from server.engine.database.values import COSTS, KINDS, OUTCOMES, choose_values
+from server.engine.debates import DebateManager
+from server.engine.queries import STATUSES, list_debates
 
 Choice = tuple[str, str]
 """A value, and the words for it."""
@@ -21,20 +25,50 @@ CHOICES: Mapping[str, Sequence[Choice]] = {
 }
 
 
-def build_list(
-    list_page: Mapping[str, Any], search: Mapping[str, str], known: Mapping[str, Sequence[str]]
-) -> str:
-    """`list_page`: of `load_list_data`; `known`: values to choose from, where others can be written."""
-    rows = "".join(map(build_row, list_page["rows"]))
-    older = urlencode(
-        {**{name: text for name, text in search.items() if text}, "cursor": list_page["cursor"]}
+async def load_list(manager: DebateManager, search: Mapping[str, str]) -> dict[str, Any]:
+    """A page of the list, newest first: {rows, cursor, html}. Raises InvalidRequestError for a cursor of no page.
+
+    `search`: words (`query`), `status`, `cursor`, and values by kind.
+    """
+    query, status, cursor = (search.get(name, "") for name in ("query", "status", "cursor"))
+    listed, next_cursor = await list_debates(manager, query, status, cursor, values=choose_values(search))
+    rows = [row.model_dump() | {"recorded": describe_provenance(row.provenance)} for row in listed]
+    return {"rows": rows, "cursor": next_cursor, "html": build_list(rows, next_cursor, search)}
+
+
+def build_list(rows: Sequence[Mapping[str, Any]], cursor: str, search: Mapping[str, str]) -> str:
+    narrowing = {name: text for name, text in search.items() if text}
+    if not rows:
+        return f'<p class="aside">No debates{" that match" if narrowing else " yet"}.</p>'
+    older = escape(urlencode({**narrowing, "cursor": cursor}))
+    more = f'<p><a href="?{older}">Older debates</a></p>' if cursor else ""
+    return f'<ul class="rows card">{"".join(map(build_row, rows))}</ul>{more}'
+
+
+def build_row(row: Mapping[str, Any]) -> str:
+    notes = (
+        row["forked_from"] and f"fork of {row['forked_from']}",
+        row["mirror_of"] and f"mirror of {row['mirror_of']}",
+        row["recorded"],
+        ", ".join(row["tags"]),
     )
-    more = f'<p><a href="?{escape(older)}">Older debates</a></p>' if list_page["cursor"] else ""
-    table = f'<ul class="rows card">{rows}</ul>' if rows else '<p class="aside">No debates.</p>'
+    small = "".join(build_words("small", note) for note in notes if note)
+    state, position = row["outcome"] or row["status"], row["winner_stance"] or row["position"]
+    kind = "outcome" if row["outcome"] else state
+    models = [row["format"].replace("_", " "), *(name.rpartition("/")[2] for name in row["models"])]
+    cost, opened_at = Decimal(row["cost_usd"] or 0), escape(row["opened_at"])
     return (
-        f'<header class="head"><h1>Debates</h1></header><main id="main">{build_form(search, known)}'
-        f"{table}{more}</main>"
+        f'<li><a href="debates/{row["debate_id"]}"><span class="q">{build_words("b", row["question"])}{small}</span>'
+        f'<span class="o"><span class="chip {kind}">{state}</span> {build_words("span", position)}</span>'
+        f'<span class="m">{escape(", ".join(models))}</span>'
+        f'<span class="n">{format_dollars(cost) if cost else ""}</span>'
+        f'<time class="n" datetime="{opened_at}">{opened_at[:16].replace("T", " ")}</time></a></li>'
     )
+
+
+def build_words(tag: str, text: str) -> str:
+    """Words of callers and models, in a box of their own."""
+    return f'<{tag} class="words" dir="auto">{escape(remove_invisible(text))}</{tag}>'
 
 
 def build_form(search: Mapping[str, str], known: Mapping[str, Sequence[str]]) -> str:
@@ -67,20 +101,3 @@ def build_field(name: str, chosen: str, known: Sequence[str]) -> str:
         f'<label>{name.capitalize()}<input name="{name}" list="{name}s" value="{escape(chosen)}" placeholder="any" '
         f'autocomplete="off" autocapitalize="off"></label><datalist id="{name}s">{options}</datalist>'
     )
-
-
-def build_row(row: Mapping[str, Any]) -> str:
-    outcome = ", ".join(
-        filter(None, (row["outcome"] or row["status"], row["winner_stance"] or row["position"]))
-    )
-    cost = f"${row['cost_usd'][:6]}" if row["cost_usd"].strip("0.") else ""
-    cells = (
-        ("o", outcome),
-        ("m", ", ".join(row["models"])),
-        ("n", cost),
-        ("n", row["opened_at"][:16].replace("T", " ")),
-    )
-    spans = "".join(f'<span class="{name} words" dir="auto">{escape(text)}</span>' for name, text in cells)
-    tags = f'<small class="words" dir="auto">{escape(", ".join(row["tags"]))}</small>'
-    question = f'<span class="q"><b class="words" dir="auto">{escape(row["question"])}</b>{tags}</span>'
-    return f'<li><a href="debates/{row["debate_id"]}">{question}{spans}</a></li>'

@@ -38,7 +38,7 @@ from server.engine.queries import find_known_values
 from server.models.registry import NoModelError
 from server.redaction import redact_error
 from server.web.page import Place, build_page, build_policy, read_scripts, read_style
-from server.web.record import load_debate_data, load_list_data
+from server.web.record import load_debate_data
 from server.web.site.asking import (
     Key,
     estimate_debate,
@@ -49,7 +49,7 @@ from server.web.site.asking import (
     store_key,
 )
 from server.web.site.feed import ChangeFeed, EventStream
-from server.web.site.listing import NARROWING, build_list
+from server.web.site.listing import NARROWING, build_form, load_list
 from server.web.site.presses import Press, perform
 from server.web.site.records import Records
 
@@ -153,12 +153,16 @@ def build_error_page(request: Request, text: str, status: int) -> HTMLResponse:
 async def show_list(request: Request, visitor: Visitor) -> Response:
     await visitor.manager.presence.reopen_if_told()
     search = read_search(request)
-    data, known = await load_list_data(visitor.manager, search), await find_known_values(visitor.manager)
-    return build_html(build_page(data, PLACE, build_list(data["list"], search, known)))
+    listed, known = await load_list(visitor.manager, search), await find_known_values(visitor.manager)
+    content = (
+        f'<header class="head"><h1>Debates</h1></header><main id="main">{build_form(search, known)}'
+        f'<div id="list">{listed["html"]}</div></main>'
+    )
+    return build_html(build_page(None, PLACE, content))
 
 
 async def send_list(request: Request, visitor: Visitor) -> Response:
-    return JSONResponse(await load_list_data(visitor.manager, read_search(request)))
+    return JSONResponse({"list": await load_list(visitor.manager, read_search(request))})
 
 
 def read_search(request: Request) -> dict[str, str]:

@@ -64,7 +64,7 @@
   }
 
   // ---- the list, as its address narrows it -------------------------------------------------------------------------
-  const refreshList = async () => counterpoint.show((await ask(new URL(`list${location.search}`, root))).data);
+  const refreshList = async () => counterpoint.list((await ask(new URL(`list${location.search}`, root))).data.list.html);
 
   const tellState = () => (note ? counterpoint.live("lost", note) : counterpoint.live("connected", "live"));
 
