@@ -2,7 +2,9 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Self, TypeVarTuple
+from concurrent.futures import Future
+from threading import Thread
+from typing import Self, TypeVar, TypeVarTuple
 
 import anyio
 
@@ -12,6 +14,22 @@ MAX_PAUSE = 60.0
 logger = logging.getLogger(__name__)
 
 Args = TypeVarTuple("Args")
+T = TypeVar("T")
+
+
+def start_thread(work: Callable[[], T], name: str) -> Future[T]:
+    """Do this in a thread of its own. The end of the process does not wait for it, as it would for one of a pool."""
+    outcome = Future[T]()
+    outcome.set_running_or_notify_cancel()  # whoever waits may give up, and others go on waiting
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001  (raised again in all who wait)
+            outcome.set_exception(error)
+
+    Thread(target=run, name=name, daemon=True).start()
+    return outcome
 
 
 class BackgroundTasks:

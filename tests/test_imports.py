@@ -37,7 +37,7 @@ ROOMS = {
     "server": ("", ""),
     "storage": ("", "aiosqlite anyio asyncpg rfc8785"),
     "models": (
-        "debate files http redaction turns",
+        "background_tasks debate files http redaction turns",
         "aiohttp anyio httpx2 keyring litellm platformdirs xllamacpp",
     ),
     "settings": ("debate redaction storage", "platformdirs pydantic"),
@@ -54,7 +54,10 @@ ROOMS = {
         "background_tasks debate models redaction research settings signing storage turns",
         "anyio pydantic pydantic_core rfc8785",
     ),
-    "hooks": ("debate engine http redaction settings storage", "anyio httpx2 pydantic ruamel"),
+    "hooks": (
+        "background_tasks debate engine http redaction settings storage",
+        "anyio httpx2 pydantic ruamel",
+    ),
     "telemetry": (
         "debate engine models redaction settings storage",
         "anyio mcp opentelemetry prometheus_client pydantic",

@@ -3,9 +3,10 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from threading import Thread
+
+from server.background_tasks import start_thread
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 """The addresses of a host and port. Raises OSError if there are none."""
@@ -42,21 +43,12 @@ async def resolve(host: str, port: int) -> list[str]:
 
     Uses a daemon thread, so that a name server that does not answer cannot delay the end of the process.
     """
-    addresses: Future[list[str]] = Future()
-    addresses.set_running_or_notify_cancel()  # the thread sets a result even if nobody waits for it any more
-
-    def look_up() -> None:
-        try:
-            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError as error:
-            addresses.set_exception(error)
-        except UnicodeError:
-            addresses.set_exception(OSError("it is not a host name"))
-        else:
-            addresses.set_result(list(dict.fromkeys(str(address[0]) for *_, address in rows)))
-
-    Thread(target=look_up, name=f"resolve {host}", daemon=True).start()
-    return await asyncio.wrap_future(addresses)
+    look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    try:
+        rows = await asyncio.wrap_future(start_thread(look_up, f"resolve {host}"))
+    except UnicodeError:
+        raise OSError("it is not a host name") from None
+    return list(dict.fromkeys(str(address[0]) for *_, address in rows))
 
 
 def parse_address(host: str) -> IPv4Address | IPv6Address | None:

@@ -8,16 +8,16 @@ import io
 import ssl
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import cache, partial
 from importlib import import_module
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from anyio import to_thread
 
+from server.background_tasks import start_thread
 from server.models.providers.endpoints import is_loopback
 
 if TYPE_CHECKING:
@@ -105,12 +105,9 @@ class Connections:
 def start_import() -> None:
     """Begin to import the client in a thread: it takes a tenth of a second, and only some models need it."""
     if "aiohttp" not in sys.modules:
-        Thread(target=import_client, name="import aiohttp", daemon=True).start()
-
-
-def import_client() -> None:
-    with suppress(Exception):  # raised again by the first request
-        import_module("aiohttp")
+        start_thread(
+            partial(import_module, "aiohttp"), "import aiohttp"
+        )  # an error comes again at the first request
 
 
 def choose_proxy(scheme: str, host: str) -> str | None:

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import platformdirs
 from anyio import to_thread
 
+from server.background_tasks import start_thread
 from server.debate.facts.errors import DebateError, require
 from server.files import write_atomically
 from server.redaction import MIN_LENGTH, is_secret_name, learn_secrets, redact_error
@@ -39,7 +39,6 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 _VARIABLE = re.compile(r"(?!COUNTERPOINT_)[A-Z][A-Z0-9_]{0,99}")
 _KEY = re.compile(r"[!-~]+")  # what may stand in a header: ASCII without spaces
 
-T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 origins: dict[str, str] = {}
@@ -287,7 +286,11 @@ def read_keyring(variables: list[str]) -> tuple[str, dict[str, str]]:
             logger.warning("%s no longer holds %s: %s.", title, ", ".join(lost_names), hint)
         return title, {name: value for name, value in values.items() if value}
 
-    return call_with_limit(read_all)
+    try:
+        return start_thread(read_all, "keyring").result(WAIT_SECONDS)
+    except TimeoutError:
+        problem = f"The keyring did not answer within {WAIT_SECONDS:.0f} s; it may wait to be unlocked"
+        raise KeyStoreError(f"{problem}. Unlock it, and start again. {USE_FILE}") from None
 
 
 @contextmanager
@@ -301,25 +304,3 @@ def explain_failure(title: str) -> Iterator[None]:
         is_locked = type(error).__name__ in ("KeyringLocked", "InitError")
         problem = "is locked" if is_locked else f"failed ({type(error).__name__})"
         raise KeyStoreError(f"{title} {problem}. Unlock it, and try again. {USE_FILE}") from None
-
-
-def call_with_limit(function: Callable[[], T]) -> T:
-    """Call the function in a thread. Raises KeyStoreError after `WAIT_SECONDS`; the thread is then left to itself."""
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(function())
-        except BaseException as error:  # noqa: BLE001  (raised again below)
-            errors.append(error)
-
-    thread = Thread(target=run, name="keyring", daemon=True)
-    thread.start()
-    thread.join(WAIT_SECONDS)
-    if errors:
-        raise errors[0]
-    if not results:
-        problem = f"The keyring did not answer within {WAIT_SECONDS:.0f} s; it may wait to be unlocked"
-        raise KeyStoreError(f"{problem}. Unlock it, and start again. {USE_FILE}")
-    return results[0]

@@ -15,9 +15,9 @@ from concurrent.futures import Future
 from contextlib import aclosing, suppress
 from functools import cache
 from importlib import import_module
-from threading import Thread
 from typing import Any
 
+from server.background_tasks import start_thread
 from server.models import LITELLM_PREFIX, ModelError, OnText, Request
 from server.models.prices import MAX_COST_USD, find_row
 from server.models.providers.caches import ANTHROPIC, OTHERS, PromptCache, build_blocks
@@ -162,18 +162,8 @@ def start_import() -> Future[Any]:
     """Begin to import litellm in a thread, unless that has begun. An import that failed is tried again."""
     global _import  # noqa: PLW0603  (a process has one)
     if _import is None or (_import.done() and _import.exception()):
-        _import = Future()
-        _import.set_running_or_notify_cancel()  # a cancelled waiter must not cancel it for the others
-        # Not a thread of a pool: the process would wait for its end.
-        Thread(target=_run_import, args=(_import,), name="import litellm", daemon=True).start()
+        _import = start_thread(import_litellm, "import litellm")
     return _import
-
-
-def _run_import(result: Future[Any]) -> None:
-    try:
-        result.set_result(import_litellm())
-    except BaseException as error:  # noqa: BLE001  (raised again in all who wait)
-        result.set_exception(error)
 
 
 def is_importing() -> bool:
