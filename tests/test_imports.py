@@ -66,7 +66,7 @@ ROOMS = {
     "upkeep": ("debate engine files storage", "anyio"),
     "web": (
         "background_tasks debate engine models redaction research storage",
-        "anyio pydantic starlette uvicorn",
+        "anyio pydantic sse_starlette starlette uvicorn",
     ),
     "startup": ("debate engine hooks optional redaction settings storage telemetry upkeep", ""),
     "compose": (

@@ -4,16 +4,15 @@ An event names the debates that have changed, and the page then asks for what is
 page, and a page that was away for a while asks for the same as any other.
 """
 
-import asyncio
 import json
 import logging
 import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing
+from contextlib import suppress
 
 import anyio
-from starlette.responses import Response
+from sse_starlette.sse import EventSourceResponse, SendTimeoutError
 from starlette.types import Receive, Scope, Send
 
 from server.debate.facts.errors import DebateError
@@ -84,7 +83,7 @@ class Words:
 
 
 POLL_INTERVAL = 0.2  # seconds between looks for what other processes have written
-PING_INTERVAL = 15.0  # seconds without news until a comment is sent, which detects pages that are gone
+PING_INTERVAL = 15.0  # seconds between comments, which detect pages that are gone
 SEND_TIMEOUT = 30.0  # seconds for a page to take an event, or it is disconnected
 RETRY_MS = 1_000  # milliseconds after which a browser connects again
 MAX_LOGGED = 1_000  # changes kept for pages that were away
@@ -109,13 +108,11 @@ class ChangeFeed:
         self.position = UNKNOWN_POSITION  # in the journal
         self._runs: set[str] | None = None  # the debates that a process runs
         self._woken, self._changed, self._is_closed = anyio.Event(), anyio.Event(), False
-        self._loop: asyncio.AbstractEventLoop | None = None
         manager.store.subscribe(lambda _snapshot: self._wake())
         manager.presence.reopening_listeners.append(self._reset_position)
 
     async def run(self) -> None:
         """Never returns."""
-        self._loop = asyncio.get_running_loop()
         while True:
             woken = self._woken
             self.words.listen(wanted=self.follower_count > 0)
@@ -125,11 +122,6 @@ class ChangeFeed:
                     self._tell()
             with anyio.move_on_after(POLL_INTERVAL if self.follower_count else None):
                 await woken.wait()
-
-    def close_soon(self) -> None:
-        """End all streams. A signal handler may call it."""
-        if self._loop:
-            self._loop.call_soon_threadsafe(self.close)
 
     def close(self) -> None:
         """End all streams."""
@@ -154,10 +146,7 @@ class ChangeFeed:
                     words_number = self.words.number
                     yield self.words.event
                     continue
-                with anyio.move_on_after(PING_INTERVAL) as patience:
-                    await event_of_change.wait()
-                if patience.cancelled_caught:
-                    yield b":\n\n"
+                await event_of_change.wait()
         finally:
             self.follower_count -= 1
 
@@ -210,33 +199,17 @@ class ChangeFeed:
         return f"retry: {RETRY_MS}\nid: {self._edition}-{self._number}\ndata: {data}\n\n".encode()
 
 
-class EventStream(Response):
-    """Sends events as they come, until they end or the client leaves. A client that takes nothing is disconnected."""
+class EventStream(EventSourceResponse):
+    """Sends events as they come, until they end, the client leaves, or a signal ends the process.
 
-    media_type = "text/event-stream"
+    A client that takes nothing is disconnected.
+    """
 
     def __init__(self, events: AsyncGenerator[bytes], *, send_timeout: float = SEND_TIMEOUT) -> None:
-        super().__init__(headers={"x-accel-buffering": "no"})
-        del self.headers["content-length"]
-        self.events, self.send_timeout = events, send_timeout
+        super().__init__(events, ping=PING_INTERVAL, send_timeout=send_timeout)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def wait_for_leaving() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            tasks.cancel_scope.cancel()
-
-        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-        async with anyio.create_task_group() as tasks, aclosing(self.events) as events:
-            tasks.start_soon(wait_for_leaving)
-            await send(start)
-            if scope["method"] == "HEAD":
-                await events.aclose()
-            async for event in events:
-                with anyio.move_on_after(self.send_timeout) as patience:
-                    await send({"type": "http.response.body", "body": event, "more_body": True})
-                if patience.cancelled_caught:
-                    break  # the server closes the connection of a response that is not complete
-            else:
-                await send({"type": "http.response.body", "body": b""})
-            tasks.cancel_scope.cancel()
+        with suppress(
+            SendTimeoutError
+        ):  # the server closes the connection of a response that is not complete
+            await super().__call__(scope, receive, send)

@@ -9,7 +9,6 @@ import secrets
 import socket
 from hmac import compare_digest
 from http import HTTPStatus
-from types import FrameType
 
 import uvicorn
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,7 +19,6 @@ from server.background_tasks import BackgroundTasks
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.web.connections import PROTECTIVE_HEADERS, BoundedProtocol, add_headers, listen
-from server.web.site.feed import ChangeFeed
 from server.web.site.routes import Visitor, build_site
 
 HOST = "127.0.0.1"
@@ -80,18 +78,6 @@ TOKEN_BYTES = 32
 MAX_CONNECTIONS = 256
 
 
-class SiteServer(uvicorn.Server):
-    """A server that ends open streams when it is told to end. Otherwise it would wait for them."""
-
-    def __init__(self, config: uvicorn.Config, feed: ChangeFeed) -> None:
-        super().__init__(config)
-        self.feed = feed
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        super().handle_exit(sig, frame)
-        self.feed.close_soon()
-
-
 def open_port(port: int) -> socket.socket:
     """A socket that listens on this machine only. `port`: 0 for any that is free. Raises DebateError."""
     try:
@@ -121,7 +107,7 @@ class Site:
             limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=1,
         )
-        self.server = SiteServer(config, self.feed)
+        self.server = uvicorn.Server(config)
 
     def build_address(self, debate_id: str = "") -> str:
         """The address of a debate's page; of the list for ""."""
