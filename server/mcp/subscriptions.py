@@ -101,15 +101,11 @@ class UpdateBus(InMemorySubscriptionBus):
     async def poll(self, manager: "DebateManager") -> None:
         """Announce the changes since the last poll."""
         try:
-            self.position, streams = await manager.store.find_changes(self.position)
-            owners = await manager.store.find_owners(streams) if streams else {}
+            self.position, owners = await manager.store.find_changes(self.position)
         except DebateError:  # the journal logs it, and the next poll may succeed
             return
         self.stale_lists.update(owners.values())
-        changes = {
-            *((owner, INDEX_ID) for owner in owners.values()),
-            *((owners[stream], stream) for stream in owners),
-        }
+        changes = {(owner, name) for stream, owner in owners.items() for name in (stream, INDEX_ID)}
         for address in {*self.subscribed_uris}.union(*self.followed.values()) if changes else ():
             owner, uri = address
             if (owner, uri.removeprefix(SCHEME).partition("?")[0].partition("/")[0]) in changes:

@@ -171,7 +171,7 @@ async def test_the_page_of_another_owner_is_a_page_of_no_debate(database: str) -
         await both.manager.step(theirs, wait=PATIENCE)
         assert await both.manager.of("ben").store.find_changes(0) == (
             (await both.manager.store.find_changes(-1))[0],
-            [],
+            {},
         )
 
 

@@ -1,5 +1,6 @@
 """Live updates: whoever subscribes hears of every change, in both eras and from other processes."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import anyio
@@ -11,6 +12,7 @@ from server.engine.setups import SetupPlanner
 from server.mcp.subscriptions import LIST_INTERVAL, MAX_FOLLOWED, UpdateBus
 from server.models.registry import ModelRegistry
 from storage.errors import StorageError
+from storage.lists import Lists
 from storage.sqlite import SqliteStorage
 from storage.sqlite.journal import SqliteJournal
 from tests.support.client_calls import call
@@ -135,6 +137,37 @@ class LateJournal(SqliteJournal):
         if self.asked < 3:
             raise StorageError("the database is locked")
         return await super().find_changes(after)
+
+
+class LateLists(Lists):
+    """Cannot say at first whose debates these are."""
+
+    asked = 0
+
+    async def find_owners(self, streams: Collection[str]) -> Mapping[str, str]:
+        self.asked += 1
+        if self.asked == 1:
+            raise StorageError("the database is locked")
+        return await super().find_owners(streams)
+
+
+async def test_a_change_is_announced_though_nobody_could_say_at_first_whose_it_is(database: str) -> None:
+    storage = await SqliteStorage.open(database)
+    storage.lists = lists = LateLists(storage.database, storage.index)
+    planner = SetupPlanner(ModelRegistry({}), configured_models=["scripted"], environ={})
+    updates, heard = UpdateBus(), anyio.Event()
+    updates.subscribe(lambda _event: heard.set())
+    async with DebateManager(storage, planner) as manager:
+        await updates.poll(manager)
+        await manager.start(build_request(question="Ship it?"), actor="test")
+        for _ in range(2):
+            assert not heard.is_set()
+            await updates.poll(manager)
+        await updates.announce_list()
+    await storage.close()
+
+    assert lists.asked == 2
+    assert heard.is_set()
 
 
 class Gone:

@@ -296,19 +296,15 @@ class DebateStore:
         with translate_storage_errors():
             return await self.storage.lists.find_by_prefix(prefix, limit=limit, owner=self.owner)
 
-    async def find_changes(self, position: int) -> tuple[int, list[str]]:
-        """(position, ids of debates written to since), by any process; -1 only asks for the position."""
+    async def find_changes(self, position: int) -> tuple[int, Mapping[str, str]]:
+        """(position, the debates that any process has written to since, each with its owner).
+
+        position: where the last look ended; -1 only asks for it.
+        """
         with translate_storage_errors():
             position, debate_ids = await self.storage.journal.find_changes(position)
-            if self.owner is None or not debate_ids:
-                return position, debate_ids
-            owners = await self.storage.lists.find_owners(debate_ids)
-        return position, [debate_id for debate_id in debate_ids if owners.get(debate_id) == self.owner]
-
-    async def find_owners(self, debate_ids: Collection[str]) -> Mapping[str, str]:
-        """Whose each of these is, or was before it was deleted."""
-        with translate_storage_errors():
-            return await self.storage.lists.find_owners(debate_ids)
+            owners = await self.storage.lists.find_owners(debate_ids) if debate_ids else {}
+        return position, {debate_id: each for debate_id, each in owners.items() if self.owner in (None, each)}
 
     def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
         """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""

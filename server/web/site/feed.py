@@ -153,7 +153,7 @@ class ChangeFeed:
     async def _poll(self) -> None:
         try:
             self.manager.store.check_presence()
-            position, ids = await self.manager.store.find_changes(self.position)
+            position, owners = await self.manager.store.find_changes(self.position)
             runs = await self.manager.find_runs()
         except DebateError as error:
             self._note((), redact_error(str(error)))
@@ -161,7 +161,7 @@ class ChangeFeed:
         changed_runs = runs ^ (self._runs if self._runs is not None else runs)
         is_fresh = self.position == UNKNOWN_POSITION
         self.position, self._runs = position, runs
-        self._note(EVERYTHING if is_fresh or self.trouble else {*ids, *changed_runs}, "")
+        self._note(EVERYTHING if is_fresh or self.trouble else {*owners, *changed_runs}, "")
 
     def _note(self, ids: Iterable[str] | None, trouble: str) -> None:
         changed_ids = frozenset(ids) if ids is not EVERYTHING else EVERYTHING
