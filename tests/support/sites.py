@@ -52,11 +52,8 @@ class Guest:
         return await self.client.post(address, content=body, headers=sent)
 
     @asynccontextmanager
-    async def follow(self, last_event_id: str = "") -> AsyncIterator["Events"]:
-        headers = {"last-event-id": last_event_id} if last_event_id else {}
-        async with self.client.stream(
-            "GET", f"{self.site.build_address()}events", headers=headers
-        ) as response:
+    async def follow(self) -> AsyncIterator["Events"]:
+        async with self.client.stream("GET", f"{self.site.build_address()}events") as response:
             assert response.headers["content-type"].startswith("text/event-stream")
             yield Events(response.aiter_lines())
 
@@ -64,7 +61,6 @@ class Guest:
 class Events:
     def __init__(self, lines: AsyncIterator[str]) -> None:
         self.lines = lines
-        self.id = ""
 
     async def next(self, kind: str = "") -> dict[str, Any]:
         """The next event, of changes or of this kind. StopAsyncIteration at the end of the stream."""
@@ -72,8 +68,6 @@ class Events:
         with anyio.fail_after(PATIENCE):
             while True:
                 name, _, value = (await anext(self.lines)).partition(": ")
-                if name == "id":
-                    self.id = value
                 if name == "event":
                     found = value
                 if name == "data" and found == kind:

@@ -6,10 +6,9 @@ page, and a page that was away for a while asks for the same as any other.
 
 import json
 import logging
-import secrets
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import suppress
+from dataclasses import dataclass
 
 import anyio
 from sse_starlette.sse import EventSourceResponse, SendTimeoutError
@@ -86,7 +85,6 @@ POLL_INTERVAL = 0.2  # seconds between looks for what other processes have writt
 PING_INTERVAL = 15.0  # seconds between comments, which detect pages that are gone
 SEND_TIMEOUT = 30.0  # seconds for a page to take an event, or it is disconnected
 RETRY_MS = 1_000  # milliseconds after which a browser connects again
-MAX_LOGGED = 1_000  # changes kept for pages that were away
 
 EVERYTHING = None  # in place of ids: any debate may have changed
 
@@ -95,16 +93,22 @@ UNKNOWN_POSITION = -1
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
+class Follower:
+    """What a page has not been sent yet. `ids`: of the debates that have changed since its last event."""
+
+    ids: frozenset[str] | None = EVERYTHING
+    is_behind: bool = True
+    words_number: int = 0  # of the last words that it was sent
+
+
 class ChangeFeed:
     """Polls once for all followers, and not at all while there are none. `run` must run while the feed is used."""
 
-    def __init__(self, manager: DebateManager, *, max_logged: int = MAX_LOGGED) -> None:
+    def __init__(self, manager: DebateManager) -> None:
         self.manager, self.words = manager, Words(manager)
         self.trouble = ""  # why the database cannot be read now
-        self.follower_count = 0
-        self._edition = secrets.token_hex(4)  # tells this feed's numbers from those of another process
-        self._changes: deque[tuple[int, frozenset[str] | None]] = deque(maxlen=max_logged)
-        self._number = 0  # of the last change
+        self.followers = set[Follower]()
         self.position = UNKNOWN_POSITION  # in the journal
         self._runs: set[str] | None = None  # the debates that a process runs
         self._woken, self._changed, self._is_closed = anyio.Event(), anyio.Event(), False
@@ -115,12 +119,12 @@ class ChangeFeed:
         """Never returns."""
         while True:
             woken = self._woken
-            self.words.listen(wanted=self.follower_count > 0)
-            if self.follower_count:
+            self.words.listen(wanted=bool(self.followers))
+            if self.followers:
                 await self._poll()
                 if await self.words.update():
                     self._tell()
-            with anyio.move_on_after(POLL_INTERVAL if self.follower_count else None):
+            with anyio.move_on_after(POLL_INTERVAL if self.followers else None):
                 await woken.wait()
 
     def close(self) -> None:
@@ -128,27 +132,25 @@ class ChangeFeed:
         self._is_closed = True
         self._changed.set()
 
-    async def follow(self, last_event_id: str = "") -> AsyncGenerator[bytes]:
-        """Events from now on. With `last_event_id` also the changes since that event."""
-        number, words_number = self._parse_id(last_event_id), 0
-        is_new = True
-        self.follower_count += 1
+    async def follow(self) -> AsyncGenerator[bytes]:
+        """Events from now on. The first says that any debate may have changed."""
+        follower = Follower()
+        self.followers.add(follower)
         self._wake()
         try:
             while not self._is_closed:
                 event_of_change = self._changed
-                if is_new or number != self._number:
-                    event, is_new = self._build_event(number), False
-                    number = self._number
-                    yield event
-                    continue
-                if words_number != self.words.number:
-                    words_number = self.words.number
+                if follower.is_behind:
+                    ids, follower.ids, follower.is_behind = follower.ids, frozenset(), False
+                    data = {"debates": ids if ids is EVERYTHING else sorted(ids), "trouble": self.trouble}
+                    yield f"retry: {RETRY_MS}\ndata: {json.dumps(data)}\n\n".encode()
+                elif follower.words_number != self.words.number:
+                    follower.words_number = self.words.number
                     yield self.words.event
-                    continue
-                await event_of_change.wait()
+                else:
+                    await event_of_change.wait()
         finally:
-            self.follower_count -= 1
+            self.followers.remove(follower)
 
     async def _poll(self) -> None:
         try:
@@ -163,12 +165,12 @@ class ChangeFeed:
         self.position, self._runs = position, runs
         self._note(EVERYTHING if is_fresh or self.trouble else {*owners, *changed_runs}, "")
 
-    def _note(self, ids: Iterable[str] | None, trouble: str) -> None:
-        changed_ids = frozenset(ids) if ids is not EVERYTHING else EVERYTHING
-        if changed_ids or changed_ids is EVERYTHING or trouble != self.trouble:
+    def _note(self, ids: Collection[str] | None, trouble: str) -> None:
+        if ids or ids is EVERYTHING or trouble != self.trouble:
             self.trouble = trouble
-            self._number += 1
-            self._changes.append((self._number, changed_ids))
+            for each in self.followers:
+                each.is_behind = True
+                each.ids = EVERYTHING if ids is EVERYTHING or each.ids is EVERYTHING else each.ids.union(ids)
             self._tell()
 
     def _tell(self) -> None:
@@ -184,20 +186,6 @@ class ChangeFeed:
         """Another database is used now, whose entries are numbered anew."""
         self.position, self._runs = UNKNOWN_POSITION, None
 
-    def _parse_id(self, event_id: str) -> int:
-        """The number of a change; -1 for an id of another feed."""
-        edition, _, number = event_id.partition("-")
-        is_own = edition == self._edition and number.isascii() and number.isdigit()
-        return min(int(number[:18]), self._number) if is_own else -1
-
-    def _build_event(self, after: int) -> bytes:
-        """All changes after a number, as one event."""
-        changes = [ids for number, ids in self._changes if number > after]
-        is_whole = after >= self._number - len(self._changes) and EVERYTHING not in changes
-        ids = sorted(set().union(*(ids or () for ids in changes))) if is_whole else EVERYTHING
-        data = json.dumps({"debates": ids, "trouble": self.trouble})
-        return f"retry: {RETRY_MS}\nid: {self._edition}-{self._number}\ndata: {data}\n\n".encode()
-
 
 class EventStream(EventSourceResponse):
     """Sends events as they come, until they end, the client leaves, or a signal ends the process.
@@ -209,7 +197,6 @@ class EventStream(EventSourceResponse):
         super().__init__(events, ping=PING_INTERVAL, send_timeout=send_timeout)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with suppress(
-            SendTimeoutError
-        ):  # the server closes the connection of a response that is not complete
+        # The server closes the connection of a response that is not complete.
+        with suppress(SendTimeoutError):
             await super().__call__(scope, receive, send)

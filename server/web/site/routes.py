@@ -192,10 +192,10 @@ async def send_record(request: Request, visitor: Visitor) -> Response:
     return Response(await visitor.records.load(version), headers=headers, media_type="application/json")
 
 
-async def send_events(request: Request, visitor: Visitor) -> Response:
-    if visitor.feed.follower_count >= MAX_STREAMS:
+async def send_events(_request: Request, visitor: Visitor) -> Response:
+    if len(visitor.feed.followers) >= MAX_STREAMS:
         raise HTTPException(503, f"More than {MAX_STREAMS} pages are open.")
-    return EventStream(visitor.feed.follow(request.headers.get("last-event-id", "")))
+    return EventStream(visitor.feed.follow())
 
 
 async def handle_press(request: Request, visitor: Visitor) -> Response:
