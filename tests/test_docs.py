@@ -13,6 +13,9 @@ from docs.generate import BLOCKS, DOCS, read_field_docstrings, render_listed_too
 from docs.site import CONFIG
 from server.cli.main import counterpoint
 from server.debate.commands.setup.formats import FORMATS
+from server.debate.interventions.registry import ACTIONS
+from server.debate.seats.registry import SEAT_KINDS, SEATS
+from server.debate.votes.consensus import RULES
 from server.settings import ResearchServer, Settings
 from server.tools.listing import LISTED_FILE
 from tests.support.paths import ROOT
@@ -93,6 +96,19 @@ def test_every_format_and_setting_has_a_page() -> None:
     assert all(f"`{name}`" in (DOCS / "debates.md").read_text(encoding="utf-8") for name in FORMATS)
     assert list(read_field_docstrings(Settings)) == list(Settings.model_fields)
     assert list(read_field_docstrings(ResearchServer)) == list(ResearchServer.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("seats.md", [f"\n## {seat.title}\n" for seat in SEATS]),
+        ("visibility.md", [f"`{kind}`" for kind in SEAT_KINDS]),
+        ("steering.md", [f"`{action}`" for action in ACTIONS]),
+        ("verdicts.md", [f"\n| `{rule}`" for rule in RULES]),
+    ],
+)
+def test_each_seat_action_and_rule_has_its_place_on_the_page_about_them(page: str, texts: list[str]) -> None:
+    assert [text for text in texts if text not in (DOCS / page).read_text(encoding="utf-8")] == []
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.glob("*.md")], ids=lambda path: path.name)

@@ -6,8 +6,9 @@ Mypy holds `match` statements that end in `assert_never`; these tests hold that 
 import ast
 import pkgutil
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -15,6 +16,13 @@ import pytest
 
 import server
 import server.debate
+from server.debate.facts.answers import Reading
+from server.debate.facts.interventions import InterventionFact
+from server.debate.interventions.action import Action
+from server.debate.interventions.registry import REGISTRY
+from server.debate.seats.registry import DUTIES, SEATS
+from server.debate.seats.seat import Duty
+from server.debate.views.verdict import VerdictFields
 from tests.support.import_graph import FILES, parse_module
 
 pytestmark = pytest.mark.requirement("M7")
@@ -106,6 +114,52 @@ def test_a_mapping_over_members_of_a_closed_set_says_so_in_its_type(package: Mod
         and found.path not in OPEN
     ]
     assert untyped == []
+
+
+def list_leaves(base: type) -> set[type]:
+    """The classes of ours below a class, without those that others are made of."""
+    below: list[type] = base.__subclasses__()
+    leaves = {base} if not below and base.__module__.startswith("server.") else set()
+    return leaves.union(*map(list_leaves, below))
+
+
+@pytest.mark.parametrize(
+    ("base", "rows"),
+    [
+        (Duty, map(type, (*SEATS, *DUTIES.values()))),
+        (Reading, (seat.fact for seat in SEATS)),
+        (Action, map(type, REGISTRY)),
+        (InterventionFact, (fact for action in REGISTRY for fact in action.facts)),
+    ],
+    ids=["duties", "readings", "actions", "interventions"],
+)
+def test_each_seat_and_action_and_fact_of_theirs_has_its_row(base: type, rows: Iterable[type]) -> None:
+    assert [*list_modules(server.debate)]
+    assert list_leaves(base) - {*rows} == set()
+
+
+@pytest.mark.parametrize("method", ["rebuild", "describe"])
+def test_an_action_reads_what_its_fact_says(method: str) -> None:
+    """By `rebuild` it is imported, by `describe` shown."""
+    silent = [
+        action.name
+        for action in REGISTRY
+        for fact in action.facts
+        if issubclass(fact, InterventionFact)
+        and any(field.is_required() for field in fact.model_fields.values())
+        and getattr(type(action), method) is getattr(Action, method)
+    ]
+    assert silent == []
+
+
+SAID_OTHERWISE = {"headline": "answer.head", "reasoning": "answer.because", "winner_stance": "positions"}
+"""Fields of a verdict that its Markdown has in another field."""
+
+
+def test_the_markdown_of_a_verdict_has_each_of_its_fields() -> None:
+    tree = parse_module(Path("server/debate/views/markdown.py"))
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert VerdictFields.model_fields.keys() - SAID_OTHERWISE.keys() - attributes == set()
 
 
 @pytest.mark.full  # it parses all of our code

@@ -5,6 +5,8 @@ from difflib import get_close_matches
 
 import click
 
+from server.debate.seats.registry import SEATS
+
 EVERY_DAY = "Every day"
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -23,7 +25,7 @@ DEBATE_OPTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "Who takes part": (
         *("judge_models", "judges", "instructions", "candidates", "topic", "diversity", "team_size", "moderator"),
-        *("tools", "referee", "observer", "fallback_models", "quorum"),
+        *("tools", *(seat.name for seat in SEATS), "fallback_models", "quorum"),
     ),
     "How it goes": (
         *("rounds", "phases", "speaking", "no_framing", "claims", "challenges", "voting", "mirror", "baseline"),

@@ -20,10 +20,9 @@ from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Recorded
-from server.debate.facts.interventions import PositionsDeclined
 from server.debate.facts.setup.opened import Opened
 from server.debate.interventions.action import Intervention, InterventionRequest
-from server.debate.interventions.positions import DeclinePositions, RevisePositions
+from server.debate.interventions.positions import DeclinePositions, PositionsDeclined, RevisePositions
 from server.debate.interventions.registry import BY_NAME, build_intervention
 from server.debate.machine.decide import next_round
 from server.debate.machine.transitions import replay

@@ -11,10 +11,10 @@ from pydantic import BeforeValidator, Field
 from server.debate.commands import inputs, requests
 from server.debate.commands.setup import formats
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.facts.interventions import PositionsDeclined
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.setup.seats import CLIENT
 from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.positions import PositionsDeclined
 from server.debate.interventions.registry import ACTIONS, BY_NAME
 from server.debate.machine.decide import next_round
 from server.debate.state.seats import uses_client

@@ -41,6 +41,7 @@ from server.debate.facts.events import (
 from server.debate.facts.setup.limits import Breakpoint, Limits
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import SeatPrompt
+from server.debate.interventions.registry import BY_FACT
 from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
 from server.debate.seats.registry import SEATS
@@ -236,22 +237,18 @@ def intervention_events(opened: Opened, build: Build) -> list[st.SearchStrategy[
     anyone = any_seat_name(opened)
     revised = st.builds(interventions.StanceRevised, debater=anyone, stance=TEXT)
     weights = st.builds(lambda seat: (Weight(seat=seat, weight="3/2"),), anyone)
-    return [
-        build(interventions.PositionsDeclined),
-        build(interventions.PositionsRevised, stances=st.tuples(revised), labels=LABELS),
-        build(interventions.NoteAdded),
-        build(interventions.Challenged),
-        build(interventions.InstructionGiven),
-        build(interventions.TalkConcluded, cause=st.sampled_from(["request", "budget"])),
-        build(interventions.RoundsExtended, rounds=st.integers(1, 2)),
-        build(interventions.LimitsChanged, limits=st.builds(Limits, max_calls=st.integers(0, 30))),
-        build(interventions.WeightsChanged, weights=weights),
-        build(interventions.ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
-        build(interventions.ModelReplaced),
-        build(interventions.TurnRetracted, turn_round=ROUNDS),
-        build(interventions.Tagged, tags=st.tuples(TEXT)),
-        build(interventions.Untagged, tags=st.tuples(TEXT)),
-    ]
+    fields: dict[type[Event], dict[str, Any]] = {
+        interventions.PositionsRevised: {"stances": st.tuples(revised), "labels": LABELS},
+        interventions.TalkConcluded: {"cause": st.sampled_from(["request", "budget"])},
+        interventions.RoundsExtended: {"rounds": st.integers(1, 2)},
+        interventions.LimitsChanged: {"limits": st.builds(Limits, max_calls=st.integers(0, 30))},
+        interventions.WeightsChanged: {"weights": weights},
+        interventions.ThresholdChanged: {"threshold": st.sampled_from(["1/2", "2/3"])},
+        interventions.TurnRetracted: {"turn_round": ROUNDS},
+        interventions.Tagged: {"tags": st.tuples(TEXT)},
+        interventions.Untagged: {"tags": st.tuples(TEXT)},
+    }
+    return [build(fact, **fields.get(fact, {})) for fact in BY_FACT if fact not in (Paused, Resumed)]
 
 
 def any_event(opened: Opened) -> st.SearchStrategy[Event]:

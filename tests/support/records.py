@@ -1,14 +1,16 @@
 """Records as a file brings them: entries with times, and what they come to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Recorded
+from server.debate.facts.fact import Fact
 from server.debate.records.verify import parse_event, verify_record
 from server.debate.state.debate import Debate
+from server.debate.views.names import list_facts
 from storage.canonical import encode_canonical, genesis_hash, link_hash
 from tests.support.event_strategies import SETUPS
 from tests.support.golden_debates import JOURNALS
@@ -26,6 +28,14 @@ Bodies = list[dict[str, Any]]
 
 def build_bodies(events: Sequence[Event]) -> Bodies:
     return [event.model_dump(mode="json") for event in events]
+
+
+def list_parts(kind: type[Fact]) -> Iterator[type[Fact]]:
+    """A fact, and the facts that it consists of."""
+    yield kind
+    for field in kind.model_fields.values():
+        for part in list_facts(field.annotation):
+            yield from list_parts(part)
 
 
 def verify_bodies(bodies: Bodies, actor: str = "counterpoint", ages: Sequence[float] = ()) -> Debate:

@@ -85,7 +85,7 @@ def test_start_debate_shows_few_arguments_and_a_line_for_each_format_and_action(
     assert [*shown["start_debate"]] == names.split()
     assert len(shown["start_debate"]["options"]["properties"]) == 10
     assert [line.split(": ")[0] for line in lines] == [*FORMATS]
-    assert [line.split(": ")[0] for line in actions] == [*ACTIONS]
+    assert [line.split(": ")[0] for line in actions if line.split(": ")[1]] == [*ACTIONS]
 
 
 def test_every_schema_has_a_type_and_every_array_says_what_it_holds(listed: Sequence[Tool]) -> None:

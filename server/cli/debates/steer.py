@@ -11,7 +11,7 @@ from server.cli import session
 from server.cli.terminal import quote_words
 from server.debate.facts.text import clean_line, format_count
 from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.registry import ACTIONS
+from server.debate.interventions.registry import ACTIONS, ACTIONS_WITH_TEXT
 from server.engine.database.errors import (
     DebateArchivedError,
     DebateDeletedError,
@@ -53,7 +53,7 @@ def parse_limit(_: click.Context, _option: click.Parameter, texts: Sequence[str]
 @click.command()
 @session.debate_id_argument
 @click.argument("action", metavar="ACTION", type=click.Choice(ACTIONS))
-@click.option("--text", default="", help="The text of inject, challenge, instruct, tag or untag.")
+@click.option("--text", default="", help=f"The text of {', '.join(ACTIONS_WITH_TEXT)}.")
 @click.option(
     "--to", default="", metavar="SEAT", help="One seat; for outcome: the position that turned out right."
 )

@@ -6,7 +6,6 @@ from typing import Annotated, assert_never
 from pydantic import BaseModel, Field
 
 from server.debate.facts.escalation import EscalationEvent, MirrorHeld, MirrorOpened, MirrorSkipped
-from server.debate.facts.interventions import ModelReplaced, RoundsExtended, TextIntervention, TurnRetracted
 from server.debate.facts.quoting import quote_heading
 from server.debate.state.debate import Debate
 from server.debate.votes.panel import Comparison, compare_mirror
@@ -69,8 +68,7 @@ def find_other_texts(debate: Debate) -> str:
     own_texts = {(debater.role, debater.system_prompt) for debater in debate.setup.debaters}
     if len(own_texts) > 1:
         return "debaters have roles or prompts of their own"
-    steered = (TextIntervention, TurnRetracted, ModelReplaced, RoundsExtended)
-    if any(isinstance(change, steered) for change in debate.interventions):
+    if any(intervention.steers for intervention in debate.interventions):
         return "the debate was steered, and its mirror was not"
     return "it was forked with other stances" if debate.setup.forked_restanced else ""
 

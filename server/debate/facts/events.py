@@ -45,7 +45,7 @@ from server.debate.facts.causes import EndCause, FailureCause, PauseCause, forma
 from server.debate.facts.earlier import EarlierWithdrawn, Moment
 from server.debate.facts.escalation import EscalationEvent
 from server.debate.facts.fact import Count, Fact
-from server.debate.facts.interventions import InterventionEvent
+from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.setup.limits import Breakpoint
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import AdviceTask
@@ -287,8 +287,8 @@ BallotEvent = Converged | Alerted
 RoundEvent = PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
 EndEvent = Concluded | Paused | Resumed | Ended
 CourseEvent = CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | EarlierWithdrawn | EndEvent
-Event = Opened | CourseEvent | SlotEvent | InterventionEvent
-"""Every fact. `machine.kinds` has their classes, those of readings included, and reads them from the journal."""
+Event = Opened | CourseEvent | SlotEvent | InterventionFact
+"""Every fact. `machine.kinds` has the classes of readings and interventions, too, and reads them from the journal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The events by which somebody changes the course of a debate, one for each thing that can be changed.
 
-A new one needs a class here and in `InterventionEvent`, and an action in `debate.interventions` that answers for it.
+Those that only an action of `debate.interventions` reads are in its file.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,10 @@ from server.debate.facts.setup.limits import Limits, Price
 
 
 class InterventionFact(Fact):
-    """What every intervention has in common."""
+    """What every intervention has in common. Whatever is below the actions knows those here alone."""
 
+    kind: str
+    steers: ClassVar[bool] = True  # False: debaters argue as they would have without it
     round: Count = 0  # the round it was made in; 0 before the first
     reason: str = ""
     request_id: str = ""  # a repeated request does nothing; a hook's is that of its delivery
@@ -38,14 +40,9 @@ class PositionsRevised(InterventionFact):
     """Positions in other words, before the first round, by who was asked to confirm those proposed."""
 
     kind: Literal["positions_revised"] = "positions_revised"
+    steers = False
     stances: tuple[StanceRevised, ...]  # those that change
     labels: tuple[str, ...]  # of all debaters
-
-
-class PositionsDeclined(InterventionFact):
-    """Who was asked to confirm positions wants none of them debated: the debate goes on only where it is stepped."""
-
-    kind: Literal["positions_declined"] = "positions_declined"
 
 
 class NoteAdded(TextIntervention):
@@ -74,6 +71,7 @@ class TalkConcluded(InterventionFact):
     """The end of the talk: the verdict follows from what was said so far."""
 
     kind: Literal["talk_concluded"] = "talk_concluded"
+    steers = False
     cause: Literal["request", "budget"] = "request"
 
 
@@ -89,6 +87,7 @@ class LimitsChanged(InterventionFact):
     """New limits of the debate."""
 
     kind: Literal["limits_changed"] = "limits_changed"
+    steers = False
     limits: Limits  # all that are in force from now on
 
 
@@ -96,6 +95,7 @@ class WeightsChanged(InterventionFact):
     """New weights of votes."""
 
     kind: Literal["weights_changed"] = "weights_changed"
+    steers = False
     weights: tuple[Weight, ...]  # those that change
 
 
@@ -103,6 +103,7 @@ class ThresholdChanged(InterventionFact):
     """A new share of the weight that a position needs to win."""
 
     kind: Literal["threshold_changed"] = "threshold_changed"
+    steers = False
     threshold: str  # of the votes' weight, a fraction such as "2/3"
 
 
@@ -132,6 +133,7 @@ class OutcomeRecorded(InterventionFact):
     """
 
     kind: Literal["outcome_recorded"] = "outcome_recorded"
+    steers = False
     truth: str  # a debater's name, or a side; "" where none was right
     wrong: bool = False  # what was found is wrong, and nothing is known of the other sides
 
@@ -140,6 +142,7 @@ class Tagged(InterventionFact):
     """Words under which the debate is found; also after its end."""
 
     kind: Literal["tagged"] = "tagged"
+    steers = False
     tags: tuple[str, ...]  # those that are new
 
 
@@ -147,29 +150,11 @@ class Untagged(InterventionFact):
     """Tags that no longer hold."""
 
     kind: Literal["untagged"] = "untagged"
+    steers = False
     tags: tuple[str, ...]
 
 
-InterventionEvent = (
-    PositionsRevised
-    | PositionsDeclined
-    | NoteAdded
-    | Challenged
-    | InstructionGiven
-    | TalkConcluded
-    | RoundsExtended
-    | LimitsChanged
-    | WeightsChanged
-    | ThresholdChanged
-    | ModelReplaced
-    | TurnRetracted
-    | OutcomeRecorded
-    | Tagged
-    | Untagged
-)
-
-
-def collect_tags(first_tags: Sequence[str], interventions: Iterable[InterventionEvent]) -> tuple[str, ...]:
+def collect_tags(first_tags: Sequence[str], interventions: Iterable[InterventionFact]) -> tuple[str, ...]:
     """The tags that a debate has, those that it began with first."""
     tags = [*first_tags]
     for event in interventions:

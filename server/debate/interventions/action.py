@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Paused, Resumed
+from server.debate.facts.fact import Fact
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
@@ -66,10 +67,13 @@ class Action(ABC, Generic[F]):
     facts: ClassVar[tuple[type[InterventionFact | Paused | Resumed], ...]]
     """The facts that it records. Code that reads facts of these kinds asks this action about them."""
 
+    texts: ClassVar[Mapping[type[Fact], Mapping[str, int]]] = {}
+    """Texts of several lines in those facts and their parts: fields, each with its maximum length. Others are names."""
+
     when: ClassVar[Literal["before_end", "after_end", "always"]] = "before_end"
     is_offered: ClassVar[bool] = True  # by name, to callers of `intervene`
     for_hooks: ClassVar[bool] = False  # whether a hook can be configured to do it
-    needs_text: ClassVar[bool] = False  # of such a hook
+    needs_text: ClassVar[bool] = False  # in its request
     goes_on: ClassVar[bool] = False  # the debate runs on at once, in the process of whoever does it
 
     def take(self, debate: Debate, request: InterventionRequest) -> Intervention:
@@ -106,6 +110,10 @@ class Action(ABC, Generic[F]):
     def describe(self, fact: F) -> tuple[str, str]:
         """The seat that it is about, "" for all, and what it says or changes."""
         return "", ""
+
+    def list_words(self, debate: Debate, fact: F) -> Iterable[str]:
+        """What searches find the debate by because of it. `debate`: as it is after the fact, or later."""
+        return ()
 
     def inherit(self, fact: F, fork: Inheritance) -> F | None:
         """The fact as a fork inherits it; None if the fork does without it."""

@@ -26,6 +26,7 @@ T = TypeVar("T", bound=TextIntervention)
 
 
 class TextAction(Action[T]):
+    texts = {TextIntervention: {"text": MAX_NOTE_LENGTH}}
     for_hooks = True
     needs_text = True
 

@@ -1,7 +1,10 @@
 """What whoever confirms the positions that a model proposed can do before the first round: two actions."""
 
+from collections.abc import Iterable
+from typing import Literal
+
 from server.debate.facts.errors import check, check_fits, require, require_length
-from server.debate.facts.interventions import PositionsDeclined, PositionsRevised, StanceRevised
+from server.debate.facts.interventions import InterventionFact, PositionsRevised, StanceRevised
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import clean
 from server.debate.interventions.action import Action, Change, InterventionRequest
@@ -17,6 +20,7 @@ class RevisePositions(Action[PositionsRevised]):
 
     name = "revise_positions"
     facts = (PositionsRevised,)
+    texts = {StanceRevised: {"stance": MAX_STANCE_LENGTH}}
     is_offered = False  # the person at the client is asked in a form
 
     def build(self, debate: Debate, request: InterventionRequest) -> Change:
@@ -52,6 +56,16 @@ class RevisePositions(Action[PositionsRevised]):
 
     def describe(self, fact: PositionsRevised) -> tuple[str, str]:
         return "", "; ".join(f"{revision.debater}: {revision.stance}" for revision in fact.stances)
+
+    def list_words(self, debate: Debate, fact: PositionsRevised) -> Iterable[str]:
+        return (revision.stance for revision in fact.stances)
+
+
+class PositionsDeclined(InterventionFact):
+    """Who was asked to confirm positions wants none of them debated: the debate goes on only where it is stepped."""
+
+    kind: Literal["positions_declined"] = "positions_declined"
+    steers = False
 
 
 class DeclinePositions(Action[PositionsDeclined]):

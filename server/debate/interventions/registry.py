@@ -41,6 +41,7 @@ BY_FACT = {fact: action for action in REGISTRY for fact in action.facts}
 
 ACTIONS = tuple(action.name for action in REGISTRY if action.is_offered)
 HOOK_ACTIONS = tuple(action.name for action in REGISTRY if action.for_hooks)
+ACTIONS_WITH_TEXT = tuple(action.name for action in REGISTRY if action.is_offered and action.needs_text)
 HOOK_ACTIONS_WITH_TEXT = tuple(action.name for action in REGISTRY if action.for_hooks and action.needs_text)
 
 Steering = InterventionFact | Paused | Resumed

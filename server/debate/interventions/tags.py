@@ -1,5 +1,6 @@
 """Adds and removes tags, by which debates are found: two actions."""
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from server.debate.facts.errors import require, require_length
@@ -44,6 +45,9 @@ class Tag(TagAction[Tagged]):
         if not new_tags:
             return [], "It has these tags already."
         return [Tagged(tags=new_tags)], f"Searches find it by {', '.join(new_tags)} now."
+
+    def list_words(self, debate: Debate, fact: Tagged) -> Iterable[str]:
+        return (tag for tag in fact.tags if tag in debate.tags)
 
 
 class Untag(TagAction[Untagged]):

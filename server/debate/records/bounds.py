@@ -18,8 +18,9 @@ from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.text import clean
-from server.debate.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
+from server.debate.interventions.notes import MAX_NOTES, MAX_NOTES_LENGTH
 from server.debate.interventions.positions import MAX_STANCE_LENGTH
+from server.debate.interventions.registry import REGISTRY
 from server.debate.replies.advice import MAX_FIELD_LENGTH as MAX_ADVICE_LENGTH
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_FIELD_LENGTH, MAX_TURN_LENGTH
@@ -57,8 +58,8 @@ TEXT_LENGTHS: dict[type[Fact], Mapping[str, int]] = {
     seats.SeatPrompt: {"text": seats.MAX_PROMPT_LENGTH},
     Phase: {"instruction": seats.MAX_PROMPT_LENGTH},
     seats.Framing: {"assumption": MAX_ASSUMPTION_LENGTH, "problem": MAX_REASON_LENGTH},
-    interventions.StanceRevised: {"stance": MAX_STANCE_LENGTH},
-    interventions.InterventionFact: REQUEST_LENGTHS | {"text": MAX_NOTE_LENGTH},
+    interventions.InterventionFact: REQUEST_LENGTHS,
+    **{fact: lengths for action in REGISTRY for fact, lengths in action.texts.items()},
     Opened: {
         "question": MAX_QUESTION_LENGTH,
         "instructions": seats.MAX_PROMPT_LENGTH,
@@ -178,7 +179,8 @@ def check_fact(fact: Fact) -> None:
 
 @cache
 def list_text_lengths(kind: type[Fact]) -> Mapping[str, int]:
-    return next((TEXT_LENGTHS[base] for base in kind.__mro__ if base in TEXT_LENGTHS), {})
+    bases = (base for base in reversed(kind.__mro__) if base in TEXT_LENGTHS)
+    return {name: length for base in bases for name, length in TEXT_LENGTHS[base].items()}
 
 
 def check_text(name: str, text: str, limit: int | None) -> None:

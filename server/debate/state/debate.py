@@ -97,7 +97,7 @@ class Debate:
     failures: tuple[Failed, ...] = ()
     answered_slots: frozenset[tuple[str, int]] = frozenset()  # (seat, slot_index), in this round
     round_failures: tuple[Failed, ...] = ()  # those of this round that count against a seat
-    interventions: tuple[changes.InterventionEvent, ...] = ()
+    interventions: tuple[changes.InterventionFact, ...] = ()
     failed_models: frozenset[tuple[str, str]] = frozenset()  # (seat, model)
     unheard: frozenset[str] = frozenset()  # debaters without a turn for whom the debate has paused
     paused: Paused | None = None

@@ -2,12 +2,12 @@
 
 import json
 from itertools import takewhile
-from typing import Any, get_args
+from typing import Any
 
 from server.debate.facts.answers import MESSAGE_SLOT, Reading
 from server.debate.facts.events import Balloted, Ended, Event, Paused, PhaseEntered, Recorded, Resumed
-from server.debate.facts.interventions import InterventionEvent, InterventionFact
-from server.debate.interventions.registry import ACTIONS, find_action
+from server.debate.facts.interventions import InterventionFact
+from server.debate.interventions.registry import ACTIONS, BY_FACT, find_action
 from server.debate.seats.registry import SEATS, find_seat
 from server.debate.state.debate import Debate
 from server.debate.state.seats import current_model, seat_models
@@ -42,7 +42,7 @@ EVENT_NAMES: dict[str, str] = {
     "agreed": "consensus",
     **dict.fromkeys(("mirror_opened", "mirror_held", "mirror_skipped"), "escalation"),
     "concluded": "verdict",
-    **{arm.model_fields["kind"].default: "intervention" for arm in get_args(InterventionEvent)},
+    **{fact.model_fields["kind"].default: "intervention" for fact in BY_FACT},
     "outcome_recorded": "outcome",
     "paused": "debate_pause",
     "resumed": "debate_resume",

@@ -15,11 +15,12 @@ from server.debate.commands.setup.debaters import describe_framing_problem
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.events import Paused, Recorded
-from server.debate.facts.interventions import PositionsDeclined, TalkConcluded
+from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import WRITTEN, Debater
 from server.debate.facts.text import format_count, format_dollars, format_duration
+from server.debate.interventions.positions import PositionsDeclined
 from server.debate.machine.decide import Status, format_wait_reason, status
 from server.debate.rules.calls import pending_calls
 from server.debate.rules.schedule import is_unanswered

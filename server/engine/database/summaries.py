@@ -22,15 +22,10 @@ from server.debate.facts.events import (
     Resumed,
     Spoke,
 )
-from server.debate.facts.interventions import (
-    InterventionFact,
-    PositionsRevised,
-    Tagged,
-    TurnRetracted,
-    Untagged,
-)
+from server.debate.facts.interventions import InterventionFact, TurnRetracted, Untagged
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_heading
+from server.debate.interventions.registry import find_action
 from server.debate.machine.decide import status
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.state.debate import Debate
@@ -129,7 +124,7 @@ def build_whole_summary(snapshot: DebateSnapshot) -> StreamSummary:
     )
 
 
-def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:  # noqa: C901  (a table of cases)
+def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:
     """What the search index gets with events, without what is hidden from clients. `debate`: as it is after them.
 
     Turns come at once; where they may be hidden until the caller has answered, with the end of their round. Each
@@ -148,10 +143,8 @@ def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:  # no
                 parts += [*(d.title for d in event.documents), *(event.memory.ids if event.memory else ())]
             case PositionsFramed():
                 parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
-            case Tagged():
-                parts += list_held(debate, event.tags)
-            case PositionsRevised():
-                parts += [revision.stance for revision in event.stances]
+            case InterventionFact():
+                parts += find_action(event).list_words(debate, event)
             case Spoke():
                 parts += list_turn_texts(debate, () if waits else [event])
             case PhaseEntered():
@@ -162,7 +155,7 @@ def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:  # no
             case Ended():
                 parts += list_turn_texts(debate, debate.round_events(debate.round) if waits else ())
                 parts += list_result_texts(debate)
-            case SlotFact() | InterventionFact():  # of what seats write, turns and the result are found
+            case SlotFact():  # of what seats write, turns and the result are found
                 pass
             case _:
                 assert_never(event)

@@ -6,9 +6,9 @@ import pytest
 
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event
-from server.debate.facts.interventions import PositionsDeclined, PositionsRevised
+from server.debate.facts.interventions import PositionsRevised
 from server.debate.interventions.action import Intervention, InterventionRequest
-from server.debate.interventions.positions import DeclinePositions, RevisePositions
+from server.debate.interventions.positions import DeclinePositions, PositionsDeclined, RevisePositions
 from server.debate.machine.transitions import apply
 from server.debate.views.warnings import list_setup_warnings
 from tests.support.simulation import (

@@ -8,13 +8,15 @@ from server.debate.facts import answers, escalation, events
 from server.debate.facts.answers import Usage
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.fact import Fact
-from server.debate.facts.interventions import NoteAdded
+from server.debate.facts.interventions import InterventionFact, NoteAdded, Tagged
 from server.debate.facts.setup.documents import Document
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
-from server.debate.records.bounds import check_contribution
+from server.debate.interventions.registry import REGISTRY
+from server.debate.records.bounds import check_contribution, list_text_lengths
 from server.debate.seats.observer import Mark
 from server.debate.seats.referee import Audited
+from tests.support.records import list_parts
 
 pytestmark = pytest.mark.requirement("D8")
 
@@ -27,8 +29,9 @@ TEXTS: tuple[tuple[type[Fact], str, int], ...] = (
     (answers.Lookup, "arguments failed", 4_000),
     (Audited, "text", 12_000),  # of a seat
     (Mark, "why", 400),
-    (NoteAdded, "text", 8_000),  # by the row of its base
+    (NoteAdded, "text", 8_000),  # of an action
     (NoteAdded, "request_id", 100),
+    (Tagged, "request_id", 100),  # by the row of its base
     (Opened, "tags", 60),
     (Document, "text", 2_000_000),
 )
@@ -74,3 +77,19 @@ def test_a_number_is_not_beyond_all_measure(
     for number, is_right in ((most, True), (most + 1, False)):
         fields = {"attempts": 1, **({"model": "m"} if kind is Usage else {}), **others, name: number}
         assert is_accepted(build(kind, **fields)) is is_right, number
+
+
+def test_each_text_of_an_action_is_a_name_or_has_a_length() -> None:
+    """Without one a text of several lines is refused, whatever its action says."""
+    names = {"to", "seat", "debater", "model", "threshold", "truth", "weight"}
+    unknown = [
+        f"{part.__name__}.{name}"
+        for action in REGISTRY
+        for fact in action.facts
+        if issubclass(fact, InterventionFact)
+        for part in list_parts(fact)
+        for name, field in part.model_fields.items()
+        if field.annotation is str and not field.metadata
+        if name not in {*InterventionFact.model_fields, *names, *list_text_lengths(part)}
+    ]
+    assert unknown == []

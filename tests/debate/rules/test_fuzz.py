@@ -27,7 +27,6 @@ from server.debate.facts.events import (
 from server.debate.facts.interventions import (
     Challenged,
     NoteAdded,
-    PositionsDeclined,
     PositionsRevised,
     Tagged,
     ThresholdChanged,
@@ -37,6 +36,7 @@ from server.debate.facts.interventions import (
 )
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import CALLER
+from server.debate.interventions.positions import PositionsDeclined
 from server.debate.machine.decide import Ask, Over, Record, Wait, decide, status
 from server.debate.machine.kinds import load
 from server.debate.machine.render import render

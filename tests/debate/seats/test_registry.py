@@ -1,20 +1,17 @@
 """Every seat that reads rounds is whole: whoever forgets a part of one is told here, or by mypy."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from server.debate.facts.answers import Reading, Remark
-from server.debate.facts.fact import Fact
 from server.debate.machine.kinds import KINDS
 from server.debate.records.bounds import TEXT_LENGTHS
-from server.debate.seats.registry import SEATS
+from server.debate.seats.registry import SEATS, SeatFindings
 from server.debate.seats.seat import Seat
 from server.debate.views.markdown import render_transcript
-from server.debate.views.names import list_facts
 from server.debate.views.rounds import build_round, list_tasks
-from tests.support.records import build_bodies, verify_bodies
+from tests.support.records import build_bodies, list_parts, verify_bodies
 from tests.support.seats import ALL_SEATS, read_everything
 from tests.support.simulation import DebateSimulation, build_setup, label_positions, simulate
 
@@ -25,14 +22,6 @@ each_seat = pytest.mark.parametrize("seat", SEATS, ids=lambda seat: seat.name)
 def play(**options: Any) -> DebateSimulation:
     setup = label_positions(build_setup(format="verdict", options=ALL_SEATS | options))
     return simulate(setup, read_everything(setup)).play()
-
-
-def list_parts(kind: type[Fact]) -> Iterator[type[Fact]]:
-    """A fact, and the facts that it consists of."""
-    yield kind
-    for field in kind.model_fields.values():
-        for part in list_facts(field.annotation):
-            yield from list_parts(part)
 
 
 @each_seat
@@ -60,6 +49,9 @@ def test_what_it_reads_is_recorded_verified_and_shown(seat: Seat[Any]) -> None:
     assert seat.describe(at.debate, at.debate, first)
     assert verify_bodies(build_bodies(at.events)) == at.debate
     assert f"### {seat.title}\n" in render_transcript(at.debate, at.log)
+    sections = {name for each in SEATS for name in each.sections}
+    assert seat.build_verdict_fields(at.debate).keys() == {*seat.sections}
+    assert sections == {*SeatFindings.model_fields}
     done = [(row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)]
     assert (seat.name, seat.task, "done") in done
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.requirement("D10")
 POSITIONS = ("Ada", "Ben", "Cleo")
 RULES = st.builds(
     VotingRule,
-    kind=st.sampled_from(("unanimous", "majority", "plurality", "none", "supermajority")),
+    kind=st.sampled_from(get_args(RuleKind)),
     of=st.sampled_from(("seats", "cast")),
     quorum=st.sampled_from(("1/3", "1/2", "1")),
 )

@@ -18,6 +18,7 @@ from server.debate.facts.setup.options import EffortLevel
 from server.debate.facts.setup.seats import AWAITED, EMBEDDED, WRITTEN, Answering, Debater, JudgePanel
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
+from server.debate.seats.registry import BY_NAME
 from server.debate.state.debate import Debate
 from server.debate.state.labels import draw_labels, list_texts
 from server.debate.votes.families import family
@@ -29,8 +30,7 @@ EXCHANGES: dict[EffortLevel, int] = {"quick": 0, "standard": 1, "assured": 2}
 """The most exchanges, if a request does not say."""
 
 NOT_TAKEN = (
-    *("moderator", "referee", "observer", "analyst", "ballots", "mirror", "stop", "baseline", "voting"),
-    *("speaking", "phases", "team"),
+    *("moderator", *BY_NAME, "ballots", "mirror", "stop", "baseline", "voting", "speaking", "phases", "team"),
 )
 """Options about arguments and votes, which this format does not have."""
 
