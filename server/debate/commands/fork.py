@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, assert_never
 
-from server.debate.commands.requests import ChangesInput, JudgesInput
+from server.debate.commands.requests import DEFAULT_FORMAT, ChangesInput, JudgesInput
+from server.debate.commands.setup.advisors import JUDGE_OPTIONS, add_answering
 from server.debate.commands.setup.debaters import check_name_is_free
 from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.formats import FORMATS
@@ -41,7 +42,7 @@ from server.debate.rules.calls import pending_calls
 from server.debate.rules.course import add_alert, build_alert, find_talk_end, next_phase
 from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
 from server.debate.state.debate import Debate, judge_seats, replace
-from server.debate.state.labels import draw_labels, find_taken, list_texts
+from server.debate.state.labels import find_taken, label_seats, list_texts
 from server.debate.state.seats import seat_models
 
 
@@ -207,7 +208,16 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
         fields["effort"] = setup.effort.model_copy(update={"open": open_options})
     changed_setup = setup.model_copy(update=fields)
     check_breakpoints(changed_setup)
-    return keep_labels(changed_setup, at_round)
+    return keep_labels(choose_writers(changed_setup) if changes.models else changed_setup, at_round)
+
+
+def choose_writers(setup: Opened) -> Opened:
+    """The set-up with those of its advisors' models that write and check; unchanged where there are no advisors."""
+    answering = setup.answering
+    if not (answering and setup.effort):
+        return setup
+    planned = add_answering(setup, FORMATS[DEFAULT_FORMAT], answering.mine, setup.effort.level)
+    return label_seats(planned, answering.labels)
 
 
 def keep_labels(setup: Opened, at_round: int) -> Opened:
@@ -217,15 +227,12 @@ def keep_labels(setup: Opened, at_round: int) -> Opened:
         InvalidRequestError: the changes hold a label that stands for somebody in inherited rounds.
     """
     labels = setup.answering.labels if setup.answering else setup.labels
-    texts = (*list_texts(setup, setup.debaters), setup.answering.mine if setup.answering else "")
-    held = find_taken(texts).intersection(labels)
+    held = find_taken(list_texts(setup, setup.debaters)).intersection(labels)
     if not held:
         return setup
     problem = f"{', '.join(sorted(held))} stands for a seat in the rounds that are taken over"
     require(not at_round, f"{problem}. Write it otherwise in the changes, or pass at_round=0.")
-    drawn = draw_labels(setup.seed, len(labels), texts)
-    answering = setup.answering and setup.answering.model_copy(update={"labels": drawn})
-    return setup.model_copy(update={"labels": drawn[: len(setup.labels)], "answering": answering})
+    return label_seats(setup)
 
 
 def list_inherited_documents(setup: Opened, at_round: int) -> list[Document]:
@@ -240,6 +247,8 @@ def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debate
     updates: dict[str, dict[str, str]] = {debater.name: {} for debater in setup.debaters}
     for name in updates:
         check_name_is_free(name)
+    problem = "Advisors have roles and no stances: leave changes.stances out."
+    require(not (setup.answering and changes.stances), problem)
     for field, values_by_name in (("model", changes.models), ("stance", changes.stances)):
         for name, value in ((key.strip(), value) for key, value in values_by_name.items()):
             names = ", ".join(updates)
@@ -254,10 +263,14 @@ def build_changed_panel(debate: Debate, judges: JudgesInput, at_round: int) -> J
     require(setup.judges.models, f"{setup.format} has no judges here: leave changes.judges out.")
     have_judged = any(debate.round_phase(n).participants == "judges" for n in range(1, at_round + 1))
     require(not have_judged, f"The judges were heard in the rounds up to {at_round}: fork before them.")
+    unused = judges.model_dump(exclude_defaults=True).keys() - JUDGE_OPTIONS - {"count"}
+    problem = f"{setup.format} has no use for changes.judges.{', '.join(sorted(unused))}: leave it out."
+    require(not (setup.answering and unused), problem)
     pool = judges.models or setup.judges.models
     models = tuple(pool[index % len(pool)] for index in range(judges.count or len(pool)))
     fields = judges.model_dump(exclude_unset=True, exclude_none=True, exclude={"count"})
-    return setup.judges.model_copy(update=fields | {"models": models})
+    panel = setup.judges.model_copy(update=fields | {"models": models})
+    return panel.model_copy(update={"quorum": min(panel.quorum, len(models))})
 
 
 def list_restanced(before: Opened, after: Opened) -> tuple[str, ...]:

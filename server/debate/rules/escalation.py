@@ -30,7 +30,7 @@ from server.debate.rules.budget import ElapsedTime, compute_spending, list_expen
 from server.debate.rules.course import comes_after_verdict
 from server.debate.rules.verdict import count_panel
 from server.debate.state.debate import Debate, judge_seats
-from server.debate.state.labels import find_first_side, label_debaters
+from server.debate.state.labels import find_first_side, label_seats
 from server.debate.state.seats import find_models, find_own_models
 from server.debate.votes.counting import Count
 from server.debate.votes.panel import compute_judge_vote, list_mirrored_names
@@ -157,9 +157,8 @@ def build_mirror_setup(debate: Debate, debate_id: str, elapsed: ElapsedTime) -> 
     windows = (
         Window(model=model, tokens=size) for model, size in debate.windows.items() if model in models_to_ask
     )
-    labels = label_debaters(mirror_setup, debaters)
-    return mirror_setup.model_copy(
-        update={"labels": labels, "prices": tuple(prices.values()), "windows": tuple(windows)}
+    return label_seats(
+        mirror_setup.model_copy(update={"prices": tuple(prices.values()), "windows": tuple(windows)})
     )
 
 

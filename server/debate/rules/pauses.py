@@ -40,7 +40,7 @@ from server.debate.rules.schedule import (
     round_slots,
     slot_failures,
 )
-from server.debate.state.debate import Debate, find_phase, judge_seats, replace
+from server.debate.state.debate import Debate, find_phase, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import seat_models, show_detail
 from server.debate.votes.panel import count_last_vote
@@ -153,7 +153,7 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
         return slots, min(quorum, len(slots))
     if phase.is_judgment:
         slots = tuple(slot for slot in slots if slot.task == "judgment")
-        return slots, min(debate.setup.judges.quorum, len(judge_seats(debate.setup)))
+        return slots, debate.setup.judges.quorum
     if phase.participants == "synthesizer":
         failures = slot_failures(debate, (SYNTHESIZER, 0))
         has_only_bad_replies = bool(failures) and all(f.cause in REPAIRABLE_CAUSES for f in failures)

@@ -92,6 +92,15 @@ def label_debaters(setup: Opened, debaters: Sequence[Debater]) -> tuple[str, ...
     return draw_labels(setup.seed, len(debaters), list_texts(setup, debaters))
 
 
+def label_seats(setup: Opened, labels: Sequence[str] = ()) -> Opened:
+    """The set-up with these labels, or drawn anew: of its debaters, or of advisors, answers and reviews."""
+    answering = setup.answering
+    count = len(answering.labels) if answering else len(setup.debaters)
+    labels = tuple(labels) or draw_labels(setup.seed, count, list_texts(setup, setup.debaters))
+    answering = answering and answering.model_copy(update={"labels": labels})
+    return setup.model_copy(update={"labels": labels[: len(setup.debaters)], "answering": answering})
+
+
 def list_texts(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:
     """Every text of a set-up that prompts show, and the names."""
     rows = [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
@@ -100,7 +109,12 @@ def list_texts(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...]:
     prompts = (seat.prompt for seat in seats if seat)
     phases = (f"{phase.name} {phase.instruction}" for phase in setup.phases)
     recalled = (text for earlier in (setup.memory.recalled if setup.memory else ()) for text in earlier.texts)
-    own = (setup.question, setup.instructions, setup.output_schema)
+    own = (
+        setup.question,
+        setup.instructions,
+        setup.output_schema,
+        setup.answering.mine if setup.answering else "",
+    )
     return (*own, *documents, *recalled, *prompts, *phases, *rows)
 
 

@@ -22,7 +22,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import clean_line, shorten_to_bytes
 from server.debate.interventions.outcome import find_finding
 from server.debate.state.debate import Debate
-from server.debate.state.labels import label_debaters
+from server.debate.state.labels import label_seats
 from server.debate.state.seats import find_models
 from server.debate.views.provenance import Provenance
 from server.debate.views.verdict import build_verdict
@@ -140,8 +140,7 @@ async def add_memory(setup: Opened, store: DebateStore) -> Opened:
     related = await choose(store, ranking.listings, setup.memory.most)
     recollections = tuple(each.recalled for each in related)
     memory = setup.memory.model_copy(update={"recalled": recollections, "usage": ranking.usage})
-    setup = setup.model_copy(update={"memory": memory})
-    return setup.model_copy(update={"labels": label_debaters(setup, setup.debaters)})
+    return label_seats(setup.model_copy(update={"memory": memory}))
 
 
 async def recall(

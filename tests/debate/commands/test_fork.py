@@ -188,7 +188,7 @@ class TestChanges:
 
         parent = played(options={"judges": {"count": 3, "quorum": 3}, "phases": phases})
         child = parent.fork(1, correct_oneself, judges={"count": 2})
-        assert child.debate.setup.judges.quorum == 3
+        assert child.debate.setup.judges.quorum == 2
         assert child.play().status == "concluded"
 
     def test_the_rest_of_the_set_up_can_change(self) -> None:
@@ -252,6 +252,28 @@ class TestChanges:
         assert label not in labels
         assert len({*labels}) == 2
         assert parent.fork(1).debate.setup.labels == parent.debate.setup.labels
+
+    @pytest.mark.parametrize("at_round", [0, 1])
+    def test_other_models_of_advisors_also_write_and_check(self, at_round: int) -> None:
+        parent = simulate(build_setup(["a", "b"], format="second_opinion", options={"effort": "assured"}))
+        child = parent.play_through_round(1).fork(at_round, models={"Advisor 1": "c", "Advisor 2": "d"})
+        before, after = parent.debate.setup.answering, child.debate.setup.answering
+        assert before
+        assert after
+        assert ((before.writer, before.checker), (after.writer, after.checker)) == (("a", "b"), ("c", "d"))
+        assert before.labels == after.labels
+
+    @pytest.mark.parametrize(
+        ("changes", "told"),
+        [
+            ({"stances": {"Advisor 1": "yes"}}, "Advisors have roles and no stances"),
+            ({"judges": {"models": ["k"], "shuffle": False}}, "has no use for changes.judges.shuffle"),
+        ],
+    )
+    def test_what_a_second_opinion_does_not_have_is_refused(self, changes: dict[str, Any], told: str) -> None:
+        options = {"judges": {"models": ["j"]}}
+        parent = simulate(build_setup(["a", "b"], format="second_opinion", options=options))
+        assert told in refusal(parent.play_through_round(1), 0, **changes)
 
     def test_fewer_rounds_than_are_taken_over_are_refused(self) -> None:
         told = refusal(played(max_rounds=3), 2, max_rounds=1)

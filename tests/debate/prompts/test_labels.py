@@ -15,6 +15,7 @@ from server.debate.rules.calls import Call
 from server.debate.state.labels import (
     draw_labels,
     find_labels,
+    label_seats,
     name_sides,
     order_sides,
     replace_labels,
@@ -52,6 +53,15 @@ SAID = (
     "[1] Bear Stearns failed in a Bull market, and so did the K7! [2] Stop the migration, or Go on with it. "
     "[3] Neutral observers say none so far: It is a matter of F16 and Q4, in A1 paper; the K73 runs."
 )
+
+
+def test_answers_and_reviews_get_other_labels_where_a_text_that_came_later_holds_theirs() -> None:
+    opened = open_debate(build_request(format="second_opinion"), models=["a", "b"], seed=7)
+    assert opened.answering
+    later = label_seats(opened.model_copy(update={"instructions": " ".join(opened.answering.labels)}))
+    assert later.answering
+    assert not {*later.answering.labels} & {*opened.answering.labels}
+    assert later.labels == later.answering.labels[: len(later.debaters)]
 
 
 def test_the_draw_depends_on_the_seed_alone_and_takes_no_label_that_a_text_holds() -> None:

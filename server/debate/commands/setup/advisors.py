@@ -20,7 +20,7 @@ from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.seats.registry import BY_NAME
 from server.debate.state.debate import Debate
-from server.debate.state.labels import draw_labels, list_texts
+from server.debate.state.labels import label_seats
 from server.debate.votes.families import family
 
 MOST_ADVISORS, MOST_NAMED = 3, 6
@@ -120,14 +120,11 @@ def add_answering(setup: Opened, row: Format, mine: str, level: EffortLevel) -> 
         if phase.name in tasks
     )
     changed_setup = setup.model_copy(update={"phases": (*phases, *other_phases), "effort": effort})
-    reviewers = list_reviewers(Debate(changed_setup))
-    count = len(setup.debaters) + 1 + len(reviewers)
-    texts = [*list_texts(changed_setup, changed_setup.debaters), mine]
+    count = len(setup.debaters) + 1 + len(list_reviewers(Debate(changed_setup)))
     answering = Answering(
-        labels=draw_labels(setup.seed, count, texts),
+        labels=("",) * count,
         writer=able[0] if "report" in tasks else "",
         checker=able[-1] if "check" in tasks else "",
         mine=mine,
     )
-    labels = answering.labels[: len(setup.debaters)]
-    return changed_setup.model_copy(update={"answering": answering, "labels": labels})
+    return label_seats(changed_setup.model_copy(update={"answering": answering}))
