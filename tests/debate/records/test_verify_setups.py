@@ -78,6 +78,13 @@ pytestmark = pytest.mark.requirement("D8", "N26")
         lambda opened: opened.update(hidden_from_seats=["judges", "judges"]),
         lambda opened: opened.update(counting="lottery"),
         lambda opened: opened.update(counting="swing"),
+        lambda opened: opened.update(officers=[{"seat": "referee", "model": "x"}] * 2),
+        lambda opened: opened.update(officers=[{"seat": "referee", "model": "x", "shown": True}]),
+        lambda opened: opened.update(officers=[{"seat": "limits", "model": "x"}]),
+        lambda opened: opened.update(phases=opened["phases"][:1], judges={"models": [], "prompt": "Hm."}),
+        lambda opened: opened.update(voting={"kind": "majority", "threshold": "2/3"}),
+        lambda opened: opened.update(weights=[{"seat": "nobody", "weight": "2"}]),
+        lambda opened: opened.update(thinking="off", mirror="on", synthesizer={"seat": "x", "model": "x"}),
     ],
 )
 def test_a_set_up_that_nobody_could_have_opened_is_refused(
@@ -94,6 +101,42 @@ def test_a_second_opinion_of_another_format_or_without_an_effort_is_refused(chan
 
     told = refusal(lambda found: found[0].update(change), bodies)
     assert "its phases and seats do not fit together" in told
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "value"),
+    [
+        ({"format": "oxford"}, "phases", lambda phases: phases[:-1]),
+        ({"format": "second_opinion"}, "ballots", lambda _: "blind"),
+        ({"format": "second_opinion"}, "phases", lambda phases: [*phases[:1], *phases[2:]]),
+        ({"format": "second_opinion"}, "labels", lambda labels: labels[::-1]),
+    ],
+)
+def test_a_set_up_that_comes_out_otherwise_when_it_is_asked_for_again_is_refused(
+    asked: dict[str, Any], field: str, value: Callable[[Any], Any]
+) -> None:
+    bodies = record(**asked, models=["a", "b"])[:1]
+
+    told = refusal(lambda found: found[0].update({field: value(found[0][field])}), bodies)
+    assert f"asked for again, other {field}" in told or "do not fit together" in told
+
+
+def test_named_advisors_come_back_unless_one_is_called_as_the_answer_of_the_caller() -> None:
+    named = [{"name": "Ada", "role": "a critic"}, {"name": "Bob", "role": "a user"}]
+    bodies = record(format="second_opinion", models=["a", "b"], debaters=named)
+
+    assert verify_bodies(bodies).names == ("Ada", "Bob")
+    told = refusal(lambda found: found[0]["debaters"][0].update(name="You"), bodies[:1])
+    assert "that is the name of the caller's own answer" in told
+
+
+@pytest.mark.parametrize("labels", [["K73", "K73"], ["Should", "Writes"], ["K73"]])
+def test_labels_of_a_fork_that_nobody_could_have_drawn_are_refused(labels: list[str]) -> None:
+    at = simulate(label_positions(build_setup(format="verdict", max_rounds=2))).play()
+    setup, past = build_fork("k3x9w2m4p7qr", at.debate, [*at.log], 1, ChangesInput())
+    bodies = build_bodies([setup, *past])
+
+    assert "its labels" in refusal(lambda found: found[0].update(labels=labels), bodies)
 
 
 def test_a_set_up_that_hides_nobody_there_is_says_so() -> None:

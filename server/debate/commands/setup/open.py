@@ -45,7 +45,7 @@ from server.debate.facts.setup.limits import Breakpoint, Price, check_prices_kno
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
 from server.debate.facts.setup.phases import Phase
-from server.debate.facts.setup.seats import FRAMER, SYNTHESIZER, WRITTEN, Meter, Officer
+from server.debate.facts.setup.seats import FRAMER, SYNTHESIZER, WRITTEN, Debater, Meter, Officer
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.budget import count_first_calls, find_first_round, find_round_shortfall
 from server.debate.rules.course import build_phase_entered
@@ -53,7 +53,7 @@ from server.debate.rules.plan import pays_for_all
 from server.debate.schemas.output_schema import check_schema
 from server.debate.seats.registry import SEAT_KINDS
 from server.debate.state.debate import Debate, judge_seats
-from server.debate.state.labels import label_debaters
+from server.debate.state.labels import label_seats
 from server.debate.state.seats import count_framing_calls, find_models, find_seat_prompt, seat_models
 
 MAX_QUESTION_LENGTH = 10_000
@@ -121,7 +121,9 @@ def build_setup(
     row, options, limits = FORMATS[request.format], request.options, request.options.limits
     models = arrange_models(request, models, level, team)
     if row.is_advice:
-        return build_advice_setup(request, row, models, seed, level)
+        named = request.debaters
+        advisors = build_named_advisors(named, models) if named else choose_advisors(models, level)
+        return build_advice_setup(request, row, advisors, models, seed, level)
     unused = f"{row.name} does not check options.my_answer. Leave it out, or pass format={requests.DEFAULT_FORMAT!r}."
     require(not options.my_answer, unused)
     debaters = build_debaters(request.debaters, row, models)
@@ -152,17 +154,20 @@ def build_setup(
         **build_framing(request, models, panel),
     )
     setup = apply_effort(add_team(setup, team), level)
-    return setup.model_copy(update={"labels": label_debaters(setup, debaters)})
+    return label_seats(setup)
 
 
 def build_advice_setup(
-    request: DebateRequest, row: Format, models: Sequence[str], seed: int, level: EffortLevel
+    request: DebateRequest,
+    row: Format,
+    advisors: tuple[Debater, ...],
+    models: Sequence[str],
+    seed: int,
+    level: EffortLevel,
 ) -> Opened:
     """The set-up of the answer format, whose debaters are advisors."""
     options = request.options
     check_advice_options(options, row)
-    named = request.debaters
-    advisors = build_named_advisors(named, models) if named else choose_advisors(models, level)
     phases = build_phases(options, row, None)
     max_rounds = request.max_rounds if "max_rounds" in request.model_fields_set else None
     limit = row.max_allowed_rounds
