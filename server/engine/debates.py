@@ -6,7 +6,7 @@ next follows from its entries, and any process can continue it.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing
+from contextlib import aclosing
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,7 +29,6 @@ from server.debate.machine.transitions import replay
 from server.debate.records.bounds import check_contribution
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.caller_code import NO_CODE, CallerCode
-from server.debate.views.state import StoredDebate
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.leases import Leases
@@ -41,7 +40,7 @@ from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
 from server.engine.setups import SetupPlanner
-from server.models.client import DEFAULT_TERMS, NOBODY, ClientModel, ClientTerms, Guest
+from server.models.client import DEFAULT_TERMS, NOBODY, ClientTerms, Guest
 from server.redaction import MODEL_FIELDS, redact_model
 from server.signing import Signer
 from server.turns import give_way
@@ -100,6 +99,9 @@ class DebateManager:
         self._driver = driver = DebateDriver(self.store, runner, self.leases, tasks, owner_running)
         self.presence, self.failures = driver.presence, driver.failures
         self.clients, self.run_watchers = driver.clients, driver.run_watchers
+        self.attend, self.await_person = driver.attend, driver.await_person
+        self.is_working, self.find_holdup = driver.is_working, driver.find_holdup
+        self.end_waits, self.hand_over = driver.end_waits, driver.hand_over
         self.presence.reopening_listeners.append(self.store.recent.clear)
 
     def of(self, owner: str) -> Self:
@@ -329,30 +331,6 @@ class DebateManager:
         if run and snapshot.is_unattended:
             self.run_to_end(snapshot)
         return snapshot, effect
-
-    def attend(self, debate_id: str, client: ClientModel) -> None:
-        """Have the model of a client answer for the seats of a debate that want one, as long as it is lent."""
-        self._driver.attend(debate_id, client)
-
-    def await_person(self) -> AbstractContextManager[None]:
-        """Wait inside for what somebody answers; it is left, without an error, as soon as waits end."""
-        return self._driver.await_person()
-
-    async def hand_over(self) -> None:
-        """Before the end of this process: see `DebateDriver.hand_over`."""
-        await self._driver.hand_over()
-
-    def end_waits(self) -> None:
-        """Have everybody who waits for a debate take what there is, from now on: this process is about to end."""
-        self._driver.end_waits()
-
-    def find_holdup(self, stored: StoredDebate) -> str:
-        """What a debate waits for, other than answers, where it is run here; "" for nothing."""
-        return self._driver.find_holdup(stored)
-
-    def is_working(self, debate_id: str) -> bool:
-        """Whether this process runs the debate now, or waits for its lease."""
-        return self._driver.is_working(debate_id)
 
     async def find_runs(self) -> set[str]:
         """Ids of the debates that this or another process runs now."""
