@@ -23,7 +23,7 @@ from server.debate.ballots.hollow import build_challenge
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, PromptsComputed
 from server.debate.facts.errors import require_length
-from server.debate.facts.events import Ended, Event, Failed, Paused, PhaseEntered
+from server.debate.facts.events import Ended, Event, Paused, PhaseEntered
 from server.debate.facts.setup.seats import (
     AWAITED,
     CALLER,
@@ -35,6 +35,7 @@ from server.debate.facts.setup.seats import (
 )
 from server.debate.facts.text import clean
 from server.debate.machine.transitions import replay
+from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import (
     MIN_CALL_SECONDS,
     NO_DEADLINE,
@@ -232,19 +233,7 @@ def is_round_planned(debate: Debate) -> bool:
 def build_late_failures(calls: tuple[Call, ...], deadline: Deadline) -> tuple[Event, ...]:
     """Failures of calls that were not made, because the time was over."""
     detail = f"not asked: the {deadline.description} were over"
-    return tuple(
-        Failed(
-            seat=call.seat,
-            round=call.round,
-            slot_index=call.slot_index,
-            cause="late",
-            detail=detail,
-            attempts=0,
-            model=call.model,
-            seen=call.seen,
-        )
-        for call in calls
-    )
+    return tuple(build_failure(call, "late", detail, attempts=0) for call in calls)
 
 
 Status = Literal["ready", "running", "waiting", "paused", "concluded", "truncated"]
