@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from server.background_tasks import start_thread
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
-"""The addresses of a host and port. Raises OSError if there are none."""
+"""The addresses of a host and port. Raises OSError if there are none, UnicodeError for what is no name of a host."""
 
 NAT64_PREFIX = ip_network("64:ff9b::/96")
 """RFC 6052: IPv4 addresses in IPv6-only networks."""
@@ -39,15 +39,12 @@ METADATA_HOSTS = frozenset(
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host, in the order of preference. Raises OSError if it is unknown or no valid name.
+    """The addresses of a host, in the order of preference. Raises OSError if it is unknown, UnicodeError if no name.
 
     Uses a daemon thread, so that a name server that does not answer cannot delay the end of the process.
     """
     look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    try:
-        rows = await asyncio.wrap_future(start_thread(look_up, f"resolve {host}"))
-    except UnicodeError:
-        raise OSError("it is not a host name") from None
+    rows = await asyncio.wrap_future(start_thread(look_up, f"resolve {host}"))
     return list(dict.fromkeys(str(address[0]) for *_, address in rows))
 
 

@@ -122,8 +122,9 @@ async def post(
                 return await send(client, webhook, addresses[-1], body, headers)
     except TimeoutError:
         return DeliveryResult(f"there was no answer within {webhook.timeout:g} s", is_retryable=True)
-    except OSError as error:
-        return DeliveryResult(f"{host} cannot be found ({error.strerror or error})", is_retryable=True)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror or error if isinstance(error, OSError) else "it is not a host name"
+        return DeliveryResult(f"{host} cannot be found ({reason})", is_retryable=True)
     except httpx2.HTTPError as error:
         return DeliveryResult(f"{host} cannot be reached ({type(error).__name__})", is_retryable=True)
 
