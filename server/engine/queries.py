@@ -22,6 +22,7 @@ from server.debate.machine.decide import Status
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.compare import build_comparison, build_family
 from server.debate.views.provenance import RECORDED_HERE, Provenance, describe_provenance
+from server.debate.views.state import tell_standing
 from server.engine.database.listings import find_provenances
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
@@ -197,7 +198,7 @@ async def list_debates(
     """
     if cursor and not (cursor.isascii() and cursor.isdigit()):
         raise InvalidRequestError(
-            f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew."
+            f"No page returned the cursor {cursor[:40]!r}. Leave it out to begin with the first page."
         )
     runs = await manager.find_runs()
     only = StreamFilter(status, is_final=status in FINAL_STATUSES, values=values)
@@ -313,14 +314,14 @@ def format_seconds(at: Any) -> str:
 
 
 def describe_outcome(row: DebateRow) -> str:
-    """The status, and what was found: concluded, leaning "tea"."""
+    """What was found, as an answer begins (Leaning: "tea"); else the status."""
     position = row.winner_stance or row.position
     winner = quote_inline(position, MAX_WINNER_BYTES) if position else ""
-    return f"{row.status}, {row.outcome} {winner}".rstrip() if row.outcome else row.status
+    return ": ".join(filter(None, (tell_standing(row.outcome or row.status), winner)))
 
 
 def list_columns(row: ListedDebate) -> tuple[str, ...]:
-    """A row as columns: id, time, status and outcome, dollars, models; last its question and where it comes from."""
+    """A row as columns: id, time, outcome or status, dollars, models; last its question and where it comes from."""
     origin = f", mirror of {row.mirror_of}" if row.mirror_of else ""
     origin += f", fork of {row.forked_from}" if row.forked_from else ""
     origin += f". {provenance}" if (provenance := describe_provenance(row.provenance)) else ""

@@ -5,6 +5,7 @@ from typing import Any
 
 from server.debate.facts.quoting import disarm_markup, quote_heading
 from server.debate.facts.text import clean_line, format_count
+from server.debate.views.state import tell_standing
 from server.evaluation.advice import ADVICE_ARMS
 
 MEANINGS = {
@@ -146,7 +147,7 @@ def list_label_lines(results: Results) -> list[str]:
     rows = [
         (
             f"`{arm}`",
-            label,
+            tell_standing(label),
             str(label_score["items"]),
             format_percentage(label_score["share"]),
             format_percentage(label_score["accuracy"]),
@@ -192,7 +193,8 @@ def list_wrong_lines(results: Results) -> list[str]:
     """Verdicts that were wrong, to be read: they teach more than those that were right."""
     wrong = [
         f"- {quote_heading(row['question'])}: {quote_heading(row['options'][answer['chosen'][0]])}, in place of "
-        f"{quote_heading(row['options'][row['answer']])} ({answer['label']}; `counterpoint show {answer['debate_id']}`)"
+        f"{quote_heading(row['options'][row['answer']])} ({tell_standing(answer['label'])}; "
+        f"`counterpoint show {answer['debate_id']}`)"
         for row in results["rows"]
         for answer in [row["arms"]["debate"]]
         if answer["chosen"] and answer["chosen"] != [row["answer"]]

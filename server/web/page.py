@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from server.debate.views.state import STANDINGS
+
 FOLDER = Path(__file__).parent
 LIBRARIES = ("vendor/preact.js", "vendor/htm.js")
 SCRIPTS = (
@@ -90,7 +92,8 @@ def read_scripts() -> tuple[str, ...]:
     """The libraries, then the page's own files as one script, so that their names stay private."""
     libraries = [(FOLDER / name).read_text(encoding="utf-8") for name in LIBRARIES]
     page_script = "\n".join((FOLDER / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    return (*libraries, f'"use strict";\n(() => {{\n{page_script}}})();\n')
+    words = f"const STANDINGS = {json.dumps(STANDINGS)};"
+    return (*libraries, f'"use strict";\n(() => {{\n{words}\n{page_script}}})();\n')
 
 
 @lru_cache(maxsize=1)

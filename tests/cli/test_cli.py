@@ -153,6 +153,7 @@ def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, fini
 
     lines = cli("list").stdout.splitlines()
 
+    assert all('  Leaning: "' in line for line in lines)
     assert [line.split("  ")[-1] for line in lines] == ['"Ships or trains?"', '"Is tea better than coffee?"']
     assert cli("list", "tea coffee").stdout.startswith(finished["debate_id"])
     assert len(cli("list", "--limit", "1", "--status", "concluded").stdout.splitlines()) == 1

@@ -132,7 +132,7 @@ async def test_an_address_that_leads_nowhere_is_told_so(finished: Any, path: str
 
 async def test_a_cursor_of_somebody_else_is_refused(finished: Any) -> None:
     client, _ = finished
-    with pytest.raises(MCPError, match="was returned by no page"):
+    with pytest.raises(MCPError, match="No page returned the cursor"):
         await client.list_resources(cursor="!!")
 
 

@@ -51,7 +51,7 @@ def test_every_part_of_the_page_is_there(browser: Browser, held_path: Path) -> N
         opened.page.locator("summary", has_text="Everything else").click()
         headings = opened.page.get_by_role("heading", level=2).all_inner_texts()
         assert headings[1:] == [
-            "Did the judges hold to it?",
+            "Did the judges stay with it?",
             "Did the talk change minds?",
             "What answered what",
             "Time and money",

@@ -9,6 +9,7 @@ from server.debate.facts.earlier import MOST_RECALLED
 from server.debate.facts.quoting import quote, quote_heading, quote_inline, unescape_markup
 from server.debate.facts.text import clean_line, format_count
 from server.debate.views.provenance import describe_provenance
+from server.debate.views.state import tell_standing
 from server.engine import queries
 from server.engine.database.memory import Related, recall
 from server.engine.queue import list_queue
@@ -26,7 +27,7 @@ MAX_POSITION_BYTES = 200
 def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
     """List debates, newest first. QUERY: those that contain all of its words.
 
-    Columns: id, time, status and outcome, dollars, models, question. On a terminal the question stands below the rest.
+    Columns: id, time, outcome or status, dollars, models, question. On a terminal the question stands below the rest.
 
     Example: counterpoint list rust --status concluded
     """
@@ -74,7 +75,7 @@ def render_related(related: Related) -> str:
     recalled = related.recalled
     position = f": {quote_inline(recalled.position, MAX_POSITION_BYTES)}" if recalled.position else ""
     dry = " (a dry run: only dry runs recall it)" if related.is_dry_run else ""
-    head = f"**{recalled.debate_id}**, {recalled.at[:10]}, {recalled.outcome}{position}{dry}"
+    head = f"**{recalled.debate_id}**, {recalled.at[:10]}, {tell_standing(recalled.outcome)}{position}{dry}"
     lines = [head, quote_heading(recalled.question)]
     lines += [quote(recalled.finding)] if recalled.finding else []
     lines += [f"Dissent:\n{quote(recalled.dissent)}"] if recalled.dissent else []

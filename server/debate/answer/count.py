@@ -137,13 +137,14 @@ def describe_count(panel: Panel, count: AdviceCount) -> str:
     return "one advisor" if total == 1 else f"{held} of {total} advisors for the same"
 
 
-HEADS: dict[Outcome, str] = {
+OUTCOME_WORDS: dict[Outcome, str] = {
     "decided": "Agreed",
     "leaning": "Leaning",
     "synthesis": "Agreed on a combination",
     "contested": "Divided",
     "undecided": "Open",
 }
+"""The outcomes as people read them, wherever they do."""
 
 
 def name_outcome(count: AdviceCount) -> str:
@@ -154,8 +155,8 @@ def name_outcome(count: AdviceCount) -> str:
     if count.outcome == "undecided" and held:
         return "Unsure"
     if count.outcome == "synthesis" and held == 1:
-        return HEADS["leaning"]
-    return HEADS[count.outcome]
+        return OUTCOME_WORDS["leaning"]
+    return OUTCOME_WORDS[count.outcome]
 
 
 def describe_agreement(panel: Panel, count: AdviceCount) -> str:
@@ -208,7 +209,7 @@ def describe_course(panel: Panel, count: AdviceCount) -> str:
     missing = len(panel.advisors) - len(panel.advised)
     courses = {
         f"agree{s} after checking; {moved} of {asked} had answered otherwise": moved > 0,
-        f"agree{s} after checking; {missing} of {len(panel.advisors)} answers are missing": missing > 0,
+        f"agree{s} after checking; {missing} of {len(panel.advisors)} answers missing": missing > 0,
         f"agree{s}, as far as they could be read: {held} of {asked}": held < asked,
         "gave this answer, and checked it": asked == 1,
         "gave this answer independently; one checked it": len(panel.readers) == 1,

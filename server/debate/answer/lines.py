@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, Field
 
 from server.debate.answer.count import AdviceCount, describe_agreement, name_outcome
-from server.debate.answer.heads import find_language, name_head
+from server.debate.answer.languages import find_language, name_head, tell, tell_caution
 from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import Panel
 from server.debate.answer.report import (
@@ -151,7 +151,7 @@ def build_value_pattern(part: str) -> str:
 def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     """The lines in their order, without empty ones; the last one ends with the id of the debate.
 
-    What to do comes first, then why. Heads are in the language of the answer where there is a table for it.
+    What to do comes first, then why. Our words are in the language of the answer, where it has them.
     """
     language = find_language(f"{answer.recommendation} {answer.because} {answer.next}")
 
@@ -187,10 +187,10 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     ]
     others = [one for one in answer.findings if not answer.side or one.side != answer.side]
     rows += [line_of(one) for one in others if one.text != answer.against]
-    rows += [row("How sure", answer.how_sure, is_ours=True)]
-    rows += [row("Keep in mind", text, is_ours=True) for text in answer.keep_in_mind]
+    rows += [row("How sure", tell(answer.how_sure, language), is_ours=True)]
+    rows += [row("Keep in mind", tell_caution(text, language), is_ours=True) for text in answer.keep_in_mind]
     cost = f"{answer.cost} Debate {debate_id}" if answer.cost and debate_id else answer.cost
-    rows += [row("Cost", cost, is_ours=True)]
+    rows += [row("Cost", tell(cost, language), is_ours=True)]
     return [one for one in rows if one.text]
 
 

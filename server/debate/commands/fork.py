@@ -253,7 +253,7 @@ def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debate
         for name, value in ((key.strip(), value) for key, value in values_by_name.items()):
             names = ", ".join(updates)
             require(name in updates, f"changes.{field}s: nobody is called {name!r}. Debaters: {names}.")
-            require(value, f"changes.{field}s: there is nothing for {name}. Leave it out.")
+            require(value, f"changes.{field}s: nothing is given for {name}. Leave it out.")
             updates[name][field] = value
     return tuple(debater.model_copy(update=updates[debater.name]) for debater in setup.debaters)
 

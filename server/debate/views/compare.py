@@ -15,7 +15,7 @@ from server.debate.facts.text import format_count, format_heading, shorten_to_by
 from server.debate.state.debate import Debate
 from server.debate.state.seats import candidate_models, find_officers, seat_models
 from server.debate.views.provenance import Provenance, describe_provenance
-from server.debate.views.state import StoredDebate, UsageSum, cost_line, sum_usage
+from server.debate.views.state import StoredDebate, UsageSum, cost_line, sum_usage, tell_standing
 from server.debate.views.verdict import Verdict, build_verdict, read_made_position
 
 MAX_VALUE_LENGTH = 300
@@ -236,7 +236,7 @@ def render_summary(
 
 def describe_agreement(one: dict[str, Any], other: dict[str, Any], agree: str) -> str:
     one_id, other_id = one["debate_id"], other["debate_id"]
-    outcomes = f"{one['outcome']} in {one_id}, {other['outcome']} in {other_id}"
+    outcomes = f"{tell_standing(one['outcome'])} in {one_id}, {tell_standing(other['outcome'])} in {other_id}"
     if not (has_result(one) and has_result(other)):
         return "There is no verdict to compare yet."
     if agree == "open":
@@ -267,13 +267,17 @@ def render_comparison(comparison: dict[str, Any]) -> str:
     for description in (one, other):
         position = quote_heading(description["finding"]) if description["finding"] else ""
         is_ahead = ", ahead is" if description["found"] == "ahead" else ""
-        finding = f"{description['outcome']}{is_ahead} {position}".strip() or "no verdict"
+        finding = f"{tell_standing(description['outcome'])}{is_ahead} {position}".strip() or "no verdict"
         margin = (
             f", margin {description['margin']} of 3" if description["winner"] and description["votes"] else ""
         )
         rounds = f"{format_count(description['rounds_of_talk'], 'round')} of talk"
         cost = cost_line(UsageSum(**description["usage"]))
-        lines += ["", f"**{description['debate_id']}**", f"- {description['status']}: {finding}{margin}"]
+        lines += [
+            "",
+            f"**{description['debate_id']}**",
+            f"- {tell_standing(description['status'])}: {finding}{margin}",
+        ]
         lines += [f"- {disarm_markup(format_heading(vote))}" for vote in description["votes"]]
         if provenance := describe_provenance(Provenance(**description["provenance"])):
             lines.append(f"- {provenance}")

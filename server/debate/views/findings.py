@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from server.debate.analysis.confidence import Confidence
-from server.debate.answer.count import HEADS
+from server.debate.answer.count import OUTCOME_WORDS
 from server.debate.answer.lines import UNMEASURED, AnswerLines, Finding
 from server.debate.facts.advice import Sourced
 from server.debate.facts.beliefs import Vote
@@ -103,7 +103,7 @@ def find_position(debate: Debate, side: str, advice: str) -> str:
 
 def name_finding(debate: Debate, conclusion: Concluded, supporters: Sequence[CountedVote]) -> str:
     """What stands before the advice: the label, and what was counted."""
-    head = HEADS[conclusion.outcome]
+    head = OUTCOME_WORDS[conclusion.outcome]
     if not conclusion.votes:
         return f"{head} (one moderator's decision)" if conclusion.outcome == "leaning" else head
     own = sum(vote.for_synthesis for vote in conclusion.votes)
@@ -111,7 +111,7 @@ def name_finding(debate: Debate, conclusion: Concluded, supporters: Sequence[Cou
         known = "not the same" if debate.comparison else "not compared"
         return f"None of the positions ({own} of {format_count(len(conclusion.votes), 'judge')}, {known})"
     counted = count_voters(debate, conclusion, supporters)
-    unsure = HEADS["undecided"] if verdict_source(debate.setup) == "swing" else "Unsure"
+    unsure = OUTCOME_WORDS["undecided"] if verdict_source(debate.setup) == "swing" else "Unsure"
     families = len(list_families(supporters))
     agreed = f"{head} ({counted}, {families} {'family' if families == 1 else 'families'})"
     heads: dict[Outcome, str] = {

@@ -30,6 +30,7 @@ from server.debate.views.state import (
     list_lookups,
     origin_line,
     status_reason,
+    tell_standing,
 )
 from server.debate.views.verdict import Position, Report, build_report, build_verdict
 from server.debate.views.visibility import hide_answers, is_hidden, is_visible, shows_seat
@@ -61,7 +62,9 @@ def render_transcript(
     if has_result(debate):
         parts.append("\n" + render_verdict(debate, debate_id))
     elif status_reason(debate):
-        parts.append(f"\n*{status(debate)}: {format_item(tell_reason(status_reason(debate)))}*")
+        parts.append(
+            f"\n*{tell_standing(status(debate))}: {format_item(tell_reason(status_reason(debate)))}*"
+        )
     return "\n".join(parts) + "\n"
 
 
@@ -354,7 +357,7 @@ def summarize_talk(report: Report) -> str:
     is_told = report.answer.head and report.reason.startswith("phases_held")
     if report.status in ("concluded", "truncated") and not is_told:
         parts.append(f"The talk ended: {format_heading(tell_reason(report.reason))}.")
-    outcome = f"Outcome: {report.outcome}." if report.outcome else ""
+    outcome = f"Outcome: {tell_standing(report.outcome)}." if report.outcome else ""
     return " ".join(filter(None, [outcome, *parts, report.effort]))
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from server.debate.analysis.mirrors import describe_added_work
+from server.debate.answer.count import OUTCOME_WORDS
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.debaters import describe_framing_problem
 from server.debate.facts.answers import Usage
@@ -76,6 +77,24 @@ class UsageSum(BaseModel):
     thinking_tokens: int  # part of output_tokens
     cost_usd: str
     calls_of_unknown_cost: int
+
+
+STATUS_WORDS: dict[Status, str] = {
+    "ready": "interrupted",
+    "running": "running",
+    "waiting": "waiting",
+    "paused": "paused",
+    "concluded": "concluded",
+    "truncated": "cut short",
+}
+
+STANDINGS = dict[str, str]([*STATUS_WORDS.items(), *OUTCOME_WORDS.items()])
+"""Statuses and outcomes as people read them."""
+
+
+def tell_standing(value: str) -> str:
+    """A status or an outcome in the words that people read; a damaged one as it is."""
+    return STANDINGS.get(value, value)
 
 
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")

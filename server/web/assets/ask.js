@@ -152,8 +152,8 @@ function Ask({ app }) {
       <details><summary>Your own answer, limits, tags</summary>
         <label>Your own answer, to have it checked<textarea name="my_answer" rows="3" dir="auto"></textarea></label>
         <div class="fields">
-          <label>At most, in dollars<input name="max_cost_usd" type="number" min="0.000001" step="any" /></label>
-          <label>At most, in calls<input name="max_calls" type="number" min="1" step="1" /></label>
+          <label>Spend at most, in dollars<input name="max_cost_usd" type="number" min="0.000001" step="any" /></label>
+          <label>Make at most so many calls<input name="max_calls" type="number" min="1" step="1" /></label>
           <label>Tags, separated by commas<input name="tags" /></label>
         </div>
       </details>
@@ -173,7 +173,7 @@ const AskModels = ({ choices }) => html`<fieldset><legend>Models</legend>
 </fieldset>`;
 
 const AskSides = () => html`<fieldset><legend>Sides</legend>
-  <label>One side a line, as name: what it defends. If empty, a model names them<textarea name="sides" rows="3" dir="auto"></textarea></label>
+  <label>Sides, one a line (name: what it defends). Leave it empty, and a model names them<textarea name="sides" rows="3" dir="auto"></textarea></label>
   <label class="option"><input type="checkbox" name="mine" /> I speak for the first of them</label>
 </fieldset>`;
 

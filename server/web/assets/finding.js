@@ -26,7 +26,7 @@ function Status({ app, debate }) {
   const { done, expected, work } = debate.drawing.progress;
   const going = !debate.end && expected > 0;
   return html`<span class="status" role="status">
-    <span class=${"chip " + debate.status}>${debate.status}</span>
+    <span class=${"chip " + debate.status}>${tellStanding(debate.status)}</span>
     ${going && html`<progress max=${expected} value=${done} aria-label="Answers so far"></progress> <span>${done} of ${expected} calls${work && html`. <${Words} text=${work} />`}</span>`}
     ${app.live.words && html`<span class=${"live " + app.live.state}>${app.live.words}</span>`}
   </span>`;

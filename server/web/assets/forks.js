@@ -50,11 +50,11 @@ function Fork({ app, row, longest, isOwn }) {
   const canOpen = !isOwn && (app.debates.has(row.debate_id) || app.host?.open);
   const side = row.names.indexOf(row.winner);
   const told = row.differences.map((one) => `${humanize(one.field)}: ${one.other || "none"}`).join("; ");
-  const title = row.winner_stance || (row.outcome ? "no side prevailed" : row.status);
+  const title = row.winner_stance || (row.outcome ? "no side prevailed" : tellStanding(row.status));
   return html`<li class=${isOwn ? "own" : ""} data-side=${side < 0 ? "none" : side % 26}>
     <${Rail} row=${row} longest=${longest} isOwn=${isOwn} />
     <div>
-      <b><span class="badge">${LETTERS[side] || "–"}</span> ${row.outcome && html`<span class="chip outcome">${row.outcome}</span>`} <${Words} text=${title} /></b>
+      <b><span class="badge">${LETTERS[side] || "–"}</span> ${row.outcome && html`<span class="chip outcome">${tellStanding(row.outcome)}</span>`} <${Words} text=${title} /></b>
       <small>
         ${isOwn ? "this debate" : html`<code>${row.debate_id}</code>`}
         ${row.forked_from && html`, forked after round ${row.forked_at_round}`}

@@ -117,8 +117,8 @@ function MapSection({ debate }) {
   if (!debate.points.length || !debate.links.length) return null;
   const { claims } = debate.drawing;
   const why =
-    "Points under the ids that the server gave them; a line runs from a point to the one it takes up. An attack that " +
-    "nobody on the other side took up, though there was a turn for it, is marked: never answered.";
+    "Each point has an id. A line runs from a point to the one that it answers. Never answered: an attack that the other " +
+    "side let pass, though it had a turn to answer it.";
   return html`<${Section} id="map" title="What answered what" why=${why}>
     <div class="card map">
       <${ArgumentMap} debate=${debate} />
@@ -131,7 +131,7 @@ function MapSection({ debate }) {
     </div>
     ${(claims.common_ground.length > 0 || claims.between.length > 0) && html`<div class="panels two">
       <${Lines} debate=${debate} title="Common ground" lines=${claims.common_ground} />
-      <${Lines} debate=${debate} title="What lies between" lines=${claims.between} />
+      <${Lines} debate=${debate} title="What still divides them" lines=${claims.between} />
     </div>`}
   <//>`;
 }

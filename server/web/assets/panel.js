@@ -16,10 +16,10 @@ function Judges({ debate }) {
   const seats = unique(debate.readings.map((entry) => entry.body.seat)).sort(compareSeats);
   const isWide = debate.names.length <= MOST_COLUMNS;
   const why =
-    "Positions, labels and order are turned between judges, and for all again where that leaves a doubt; one alone reads " +
-    "twice. A bar is a margin, from 0 to 3. Hatched: another finding when the order changed, so that it does not count.";
+    "Judges read the positions in different orders and under different labels; a second time where that leaves a doubt. A " +
+    "bar is a margin, from 0 to 3. Hatched: the judge found otherwise when the order changed, so its vote does not count.";
   return html`<section class="card panel" aria-labelledby="judges-title">
-    <h2 id="judges-title">Did the judges hold to it?</h2>
+    <h2 id="judges-title">Did the judges stay with it?</h2>
     <p class="why">${why}</p>
     <table class=${"judges" + (isWide ? "" : " narrow")}>
       <caption class="hidden">Margins of each judge, by reading</caption>
@@ -93,7 +93,7 @@ function Minds({ debate, polls }) {
   const { report } = debate;
   return html`<section class="card panel" aria-labelledby="minds-title">
     <h2 id="minds-title">Did the talk change minds?</h2>
-    <p class="why">Debaters argue their side in public, and say in private what they hold to be likeliest. A line is a debater, a lane a position.</p>
+    <p class="why">Debaters argue their side in public, and say in private what they hold to be likeliest. Each line is a debater, each lane a position.</p>
     <div class="scroll" tabindex="0" role="group" aria-label="Private votes over the rounds"><${Lanes} debate=${debate} polls=${polls} /></div>
     ${report.beliefs.moved.length > 0 && html`<ul class="moves">
       ${report.beliefs.moved.map((line) => html`<li class="words" dir="auto">${linkIds(debate, line)}</li>`)}

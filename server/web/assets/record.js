@@ -300,7 +300,7 @@ function Note({ debate, entry }) {
 
 function Conclusion({ debate, entry }) {
   return html`<p class="fact-line" id=${"e" + entry.seq}>
-    <small>verdict</small> <b>${entry.body.outcome}</b> <${Recorded} debate=${debate} seq=${entry.seq} field="verdict" />
+    <small>verdict</small> <b>${tellStanding(entry.body.outcome)}</b> <${Recorded} debate=${debate} seq=${entry.seq} field="verdict" />
   </p>`;
 }
 

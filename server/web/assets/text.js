@@ -13,6 +13,9 @@ function buildSlicer(text) {
   return { length: characters.length, slice: (from, to) => characters.slice(from, to).join("") };
 }
 
+/** A status or an outcome in the words that people read. */
+const tellStanding = (value) => STANDINGS[value] ?? value;
+
 const Words = ({ text, tag = "span", class: name = "" }) =>
   preact.h(tag, { dir: "auto", class: `words ${name}` }, plain(text));
 

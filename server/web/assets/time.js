@@ -18,8 +18,7 @@ function TimeSection({ debate }) {
     (one, other) => rankSeat(debate, one) - rankSeat(debate, other) || compareSeats(one, other),
   );
   const why =
-    "A bar is one question to a model; pale bars are private votes. Time in which nobody was asked is left out where " +
-    "it is long.";
+    "Each bar is one question to a model; pale bars are private votes. Long waits are left out.";
   return html`<${Section} id="time" title="Time and money" why=${why}>
     <div class="card panel">
       ${calls.length > 0 && html`<div class="scroll" tabindex="0" role="group" aria-label="When each seat was asked">

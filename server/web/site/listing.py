@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from server.debate.facts.text import format_dollars, remove_invisible
 from server.debate.views.provenance import describe_provenance
+from server.debate.views.state import tell_standing
 from server.engine.database.values import COSTS, KINDS, OUTCOMES, choose_values
 from server.engine.debates import DebateManager
 from server.engine.queries import STATUSES, list_debates
@@ -19,8 +20,8 @@ NARROWING = ("query", "status", *KINDS)
 """The parameters of an address that narrow the list."""
 
 CHOICES: Mapping[str, Sequence[Choice]] = {
-    "status": [("", "any"), *((name, name) for name in STATUSES)],
-    "outcome": [("", "any"), *((name, name) for name in OUTCOMES)],
+    "status": [("", "any"), *((name, tell_standing(name)) for name in STATUSES)],
+    "outcome": [("", "any"), *((name, tell_standing(name)) for name in OUTCOMES)],
     "cost": [("", "any"), *((least, f"${least} or more") for least in COSTS)],
 }
 
@@ -53,13 +54,16 @@ def build_row(row: Mapping[str, Any]) -> str:
         ", ".join(row["tags"]),
     )
     small = "".join(build_words("small", note) for note in notes if note)
-    state, position = row["outcome"] or row["status"], row["winner_stance"] or row["position"]
-    kind = "outcome" if row["outcome"] else state
+    standing, position = (
+        tell_standing(row["outcome"] or row["status"]),
+        row["winner_stance"] or row["position"],
+    )
+    kind = "outcome" if row["outcome"] else row["status"]
     models = [row["format"].replace("_", " "), *(name.rpartition("/")[2] for name in row["models"])]
     cost, opened_at = Decimal(row["cost_usd"] or 0), escape(row["opened_at"])
     return (
         f'<li><a href="debates/{row["debate_id"]}"><span class="q">{build_words("b", row["question"])}{small}</span>'
-        f'<span class="o"><span class="chip {kind}">{state}</span> {build_words("span", position)}</span>'
+        f'<span class="o"><span class="chip {kind}">{escape(standing)}</span> {build_words("span", position)}</span>'
         f'<span class="m">{escape(", ".join(models))}</span>'
         f'<span class="n">{format_dollars(cost) if cost else ""}</span>'
         f'<time class="n" datetime="{opened_at}">{opened_at[:16].replace("T", " ")}</time></a></li>'

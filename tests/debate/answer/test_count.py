@@ -1,5 +1,6 @@
 """Sides and the count: recorded cases of seats, nulls, combinations and failures; and no order of seats matters."""
 
+import re
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -16,6 +17,7 @@ from server.debate.answer.count import (
     find_case,
     name_outcome,
 )
+from server.debate.answer.languages import tell
 from server.debate.answer.sides import Sides, find_classes, find_sides
 from server.debate.facts.advice import MINE, Opinion
 from tests.support.panels import (
@@ -262,7 +264,7 @@ SMALL = replace(
         (
             play_panel("AA", all_of("A", SURE), [], {"answer.2", "review.2"}),
             (
-                "2 model families (alpha, beta) agree after checking; 1 of 2 answers are missing. "
+                "2 model families (alpha, beta) agree after checking; 1 of 2 answers missing. "
                 "It says how likely its advice is right: 90%."
             ),
         ),
@@ -340,3 +342,12 @@ SMALL = replace(
 )
 def test_how_sure_says_what_agreed_with_what(played: Any, told: str) -> None:
     assert describe_agreement(played, count_panel(played)) == told
+
+
+@pytest.mark.requirement("N37")
+@pytest.mark.parametrize("case", CASES.values(), ids=[*CASES])
+def test_how_sure_is_told_in_other_languages(case: tuple[Any, ...]) -> None:
+    blind, finals, exchange, failed, changes, *_ = case
+    played = play_panel(blind, finals, exchange, failed, **changes)
+    words = re.findall("[a-zA-Z]+", tell(describe_agreement(played, count_panel(played)), "ja"))
+    assert {*words} <= {*FAMILIES}

@@ -228,7 +228,7 @@ class TestChanges:
         ("changes", "told"),
         [
             ({"models": {"Eve": "x"}}, "changes.models: nobody is called 'Eve'. Debaters: Ada, Bob."),
-            ({"models": {"Ada": " "}}, "changes.models: there is nothing for Ada."),
+            ({"models": {"Ada": " "}}, "changes.models: nothing is given for Ada."),
             ({"stances": {"ada": "x"}}, "changes.stances: nobody is called 'ada'."),
             ({"moderator": "x"}, "This debate has no moderator"),
             ({"max_rounds": 5}, "changes.max_rounds=5 is out of range: 1 to 4 rounds of talk, of which 1"),

@@ -58,7 +58,7 @@ class TestComparing:
         )
         told = render_comparison(found)
         assert '- judges.models: "scripted" | "another"' in told
-        assert '- concluded: leaning "wait", margin 3 of 3' in told
+        assert '- concluded: Leaning "wait", margin 3 of 3' in told
 
     def test_the_other_way_round(self) -> None:
         parent = played()
@@ -180,9 +180,9 @@ def test_debates_without_winners_are_compared_by_what_was_found() -> None:
     found = side_by_side(contested("A"), contested("A"), "one other")
     assert found["agree"] == "yes"
     assert found["summary"].endswith(
-        'Neither has a winner: contested in one, contested in other; "ship" is ahead in both.'
+        'Neither has a winner: Divided in one, Divided in other; "ship" is ahead in both.'
     )
-    assert '- concluded: contested, ahead is "ship"' in render_comparison(found)
+    assert '- concluded: Divided, ahead is "ship"' in render_comparison(found)
     found = side_by_side(contested("A"), contested("B"), "one other")
     assert found["agree"] == "no"
     assert found["summary"].endswith('ahead is "ship" in one, "wait" in other.')
@@ -191,7 +191,7 @@ def test_debates_without_winners_are_compared_by_what_was_found() -> None:
     assert found["summary"].endswith('; ahead is "ship" in one, none in other.')
     found = side_by_side(nobody, nobody, "one other")
     assert found["agree"] == "open"
-    assert found["summary"].endswith("Neither found for a position: undecided in one, undecided in other.")
+    assert found["summary"].endswith("Neither found for a position: Open in one, Open in other.")
     assert side_by_side(played(debaters=SIDES), nobody)["agree"] == "no"
 
 
@@ -222,7 +222,7 @@ def test_a_synthesis_is_compared_by_the_position_that_was_made() -> None:
     assert side_by_side(half, made("Half in May."))["agree"] == "no"
     found = side_by_side(half, nobody)
     assert (found["agree"], found["one"]["position"], found["other"]["position"]) == ("no", "Half now.", "")
-    assert '- concluded: synthesis "Half now."\n' in render_comparison(found)
+    assert '- concluded: Agreed on a combination "Half now."\n' in render_comparison(found)
 
 
 def test_all_that_a_setup_may_hold_is_compared_by_what_was_chosen() -> None:

@@ -53,7 +53,7 @@ PARTS = [
     "\n**Votes**\n- judge 1 (scripted): Proponent, margin 2 of 3\n- ahead: Proponent\n",
     "- counted: 1 asked, 1 voted, 0 abstained, 0 failed; support 1 of the weight, against 0; 1.0 independent voices\n",
     '\n**Positions**\n- Proponent (scripted): "for"\n- Opponent (scripted): "against"\n',
-    "\nOutcome: leaning. 2 rounds of talk, 4 turns. The talk ended: the last round was held. ",
+    "\nOutcome: Leaning. 2 rounds of talk, 4 turns. The talk ended: the last round was held. ",
     "Effort quick: no private ballots, 1 judge (scripted).\n",
 ]
 """What a transcript consists of, in this order."""

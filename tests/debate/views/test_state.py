@@ -1,16 +1,29 @@
 """The state of a debate: usage, failures, who is awaited, and where it comes from."""
 
+import re
 from decimal import Decimal
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.debate.answer.languages import tell
 from server.debate.facts.answers import Usage
+from server.debate.facts.events import Outcome
+from server.debate.machine.decide import Status
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.awaited import awaited_seats
-from server.debate.views.state import build_state, cost_line, describe_costs, origin_line, sum_usage
+from server.debate.views.state import (
+    STANDINGS,
+    build_state,
+    cost_line,
+    describe_costs,
+    origin_line,
+    sum_usage,
+    tell_standing,
+)
 from server.debate.views.state import build_usage as build_usage_view
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines
@@ -28,6 +41,12 @@ from tests.support.simulation import (
 )
 
 pytestmark = pytest.mark.requirement("D2")
+
+
+def test_every_status_and_outcome_has_words_for_people() -> None:
+    assert STANDINGS.keys() == {*get_args(Status), *get_args(Outcome)}
+    assert (tell_standing("ready"), tell_standing("contested")) == ("interrupted", "Divided")
+    assert tell_standing("damaged") == "damaged"
 
 
 class TestUsage:
@@ -62,7 +81,7 @@ class TestUsage:
         assert int(Decimal(total) * 10**12) == sum(int(cost * 10**12) for cost in costs)
         assert "E" not in total
 
-    @pytest.mark.requirement("N10")
+    @pytest.mark.requirement("N10", "N37")
     def test_its_line_has_three_figures_of_dollars_and_nothing_that_is_zero(self) -> None:
         paid = [
             Usage(model="m", input_tokens=900, output_tokens=300, thinking_tokens=40, cost_usd=cost)
@@ -77,6 +96,10 @@ class TestUsage:
         assert cost_line(unpriced, 7_300) == "1 call, 9 tokens in, 1 out, 2 h, price unknown."
         partly = sum_usage([*paid[:1], Usage(model="m", input_tokens=9)])
         assert cost_line(partly, 300).endswith(", 5 min, $0.00246 and 1 call of unknown price.")
+        told = cost_line(
+            sum_usage([*paid, Usage(model="caller"), Usage(model="m", reused_from="k3x9w2m4p7qr#4")]), 30
+        )
+        assert re.findall("[a-z]+", tell(told, "ja")) == []
 
     @pytest.mark.requirement("N10")
     def test_calls_that_were_made_at_once_take_the_time_of_the_longest(self) -> None:

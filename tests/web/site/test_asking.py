@@ -139,7 +139,7 @@ async def test_what_cannot_be_asked_is_refused_with_a_sentence_and_opens_nothing
         ),
         (
             {"format": "advocates", "debaters": [{"name": "A"}]},
-            "Name none, and two are named.",
+            "Name none, and a model names two positions.",
         ),
         ({"options": {"effort": "heroic"}}, "effort"),
         ({"documents": [{"title": "x"}]}, "A document: Field required."),

@@ -104,7 +104,10 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
         InvalidRequestError: one of them is wrong; the text names the debater.
     """
     problem = f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}."
-    require(MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS, f"{problem} Name none, and two are named.")
+    require(
+        MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS,
+        f"{problem} Name none, and a model names two positions.",
+    )
     kind = "stance" if row.requires_stances else "role"
     sides = "" if row.requires_stances else ". To have it argue a side, pass {name, stance}"
     for debater in debaters:

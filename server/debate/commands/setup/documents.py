@@ -122,8 +122,8 @@ def add_windows(setup: Opened, windows: Sequence[Window]) -> Opened:
         setup = plan_digests(setup)
     misfits = "; ".join(find_misfits(setup))
     advice = (
-        "Choose models with a larger window, or pass only the parts of the documents that matter. A window that is "
-        "larger in truth belongs in the setting `windows`."
+        "Choose models with a larger window, or pass only the parts of the documents that matter. If a model's window "
+        "is larger than this, say so in the setting `windows`."
     )
     require(not misfits, f"Question and documents are too long: {misfits}. {advice}")
     return setup

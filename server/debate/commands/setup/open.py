@@ -173,7 +173,7 @@ def build_advice_setup(
     limit = row.max_allowed_rounds
     require(
         max_rounds is None or max_rounds <= limit,
-        f"There can be {limit} exchanges at most, or 0 for none, and max_rounds={max_rounds}.",
+        f"There can be {limit} exchanges at most, and 0 means none: max_rounds={max_rounds} is too much.",
     )
     common = build_common_fields(request, row, seed)
     setup = Opened(
