@@ -133,7 +133,7 @@ def serve(settings: Settings, address: str, *, stateless: bool) -> None:
 def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     """Print a debate: its transcript, or another view. Without ID the latest.
 
-    A terminal shows what is longer than its window in PAGER.
+    On a terminal, what is longer than the window opens in PAGER.
 
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """

@@ -226,7 +226,7 @@ def validate_export(data: Any) -> ImportedDebate:
     if kind != FILE_FORMAT:
         kind = collapse_whitespace(kind)[:40]
         raise InvalidRequestError(
-            f"The file is of the kind {kind}, and {FILE_FORMAT} is read here. {NEWER_RELEASE_HINT}"
+            f"The file is of the kind {kind}; this release reads {FILE_FORMAT}. {NEWER_RELEASE_HINT}"
         )
     try:
         export = ImportedDebate.model_validate(data)

@@ -79,7 +79,7 @@ class Evaluation:
         check_formats(self.plan.formats)
         models = (*self.plan.models, *self.plan.judges)
         names = ", ".join(sorted(AWAITED & {*models}))
-        require(not names, f"{names} cannot be asked again and again: leave it out.")
+        require(not names, f"{names} cannot answer so many questions by hand: leave it out.")
         await self.manager.planner.check_models(models)
         if self.budget.cost_usd:
             limits = Limits(max_cost_usd=f"{self.budget.cost_usd:f}")

@@ -118,7 +118,7 @@ async def read_view(manager: DebateManager, uri: str) -> tuple[str, str]:
     part = {"round": number or "0"} | {name: query[name] for name in CURSORS if name in query}
     for name, text in part.items():
         if not re.fullmatch("[0-9]{1,9}", text):
-            raise InvalidRequestError(f"{name} must be a whole number, and {text[:40]!r} is none.")
+            raise InvalidRequestError(f"{name} must be a whole number, not {text[:40]!r}.")
     numbers = {CURSORS.get(name, name): int(text) for name, text in part.items()}
     debate_id = await find_debate_id(manager, unquote(address.netloc))
     source = await load_view_source(manager, debate_id, view, **numbers)

@@ -346,7 +346,7 @@ class CallerModel:
     """The caller's seat. Its turns are submitted, so a request to it is an error."""
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002
-        raise ModelError("bad_request", f"{request.seat} speaks for itself, with `submit_turn`.")
+        raise ModelError("bad_request", f"{request.seat} writes its own turns, with `submit_turn`.")
 
 
 def choose_default_models(

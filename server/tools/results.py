@@ -53,7 +53,7 @@ def leave_to_views(schema: dict[str, Any]) -> None:
         del schema["properties"][name]
 
 
-FOREIGN = "This installation did not record its newest entries, so that it is not run unasked."
+FOREIGN = "This installation did not record its newest entries, so it does not run by itself."
 
 
 class DebateResult(Bounded):

@@ -291,10 +291,11 @@ def test_the_terminal_stops_and_says_how_to_go_on(cli: Cli) -> None:
     )
     [debate_id] = re.findall(r"counterpoint debate --continue (\w+)", stopped.stderr)
     assert stopped.exit_code == 1
-    assert "The debate is paused: pause_when round:2: round 2 (rebuttal) comes next" in stopped.stderr
+    assert "pause_when round:2: round 2 (rebuttal) comes next" in " ".join(stopped.stdout.split())
+    assert "The debate is paused. Continue with: " in stopped.stderr, "the reason is told once"
 
     later = cli("debate", "--continue", debate_id)
-    assert "pause_when verdict" in later.stderr
+    assert "pause_when verdict" in later.stdout
     assert "verdict" not in {
         line.partition(": ")[2] for line in later.stdout.splitlines() if line[:2] == "=="
     }

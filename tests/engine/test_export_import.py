@@ -182,7 +182,7 @@ REFUSED: list[tuple[Change, str]] = [
     (lambda data: data["entries"][2]["body"].update(kind="danced"), "(danced) is of a kind that is unknown"),
     (without_last, "it was cut short or added to"),
     (resealed, "is not the one that the receipt ends with"),
-    (lambda data: data.update(counterpoint="debate/2"), "of the kind debate/2, and debate/1 is read here"),
+    (lambda data: data.update(counterpoint="debate/2"), "of the kind debate/2; this release reads debate/1"),
     (lambda data: data.pop("counterpoint"), "This is not an exported debate"),
     (lambda data: data.update(counterpoint=1), "This is not an exported debate"),
     (lambda data: data.update(debate_id="../../etc"), "The file is not as it was exported: debate_id"),

@@ -220,7 +220,7 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(tmp_path: 
     cases = [
         (Plan((WEAK,), ("openai/gpt-5",)), "OPENAI_API_KEY is not set"),
         (Plan(("no such model",)), "is not a model name"),
-        (Plan((WEAK,), ("caller",)), "caller cannot be asked again and again"),
+        (Plan((WEAK,), ("caller",)), "caller cannot answer so many questions by hand"),
         (Plan((WEAK,), formats=("settle",)), "chooses no option by votes"),
         (Plan((WEAK,), formats=("second_opinion",)), "Name one beside it: advocates"),
         (Plan((WEAK,), rounds=20), 'Question "1-0": max_rounds=20 is out of range'),

@@ -123,7 +123,7 @@ def test_an_old_debate_goes_to_a_file_and_is_found_all_the_same(
 @pytest.mark.parametrize("before", ["tomorrow", "-3", "2026-13-01"])
 def test_a_date_that_is_none_is_refused(cli: Cli, tmp_path: Path, before: str) -> None:
     refused = cli("db", "archive", "--before", before, "--to", str(tmp_path))
-    assert (refused.exit_code, "is neither a date" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "Write a date" in refused.stderr) == (2, True)
 
 
 async def make_various(database: str, other: str) -> list[str]:

@@ -30,8 +30,8 @@ MAX_NAMED = 5  # ids in a sentence
 def adopt(settings: Settings, debate_ids: Sequence[str], yes: bool, as_json: bool) -> None:
     """Let the ledger and memory use debates that others recorded.
 
-    It first shows what changes: the judges' records and weights, and what later debates recall. The debates stay marked
-    as recorded elsewhere. An export does not hold the adoption: whoever imports it decides again.
+    It first shows what changes: the judges' records and weights, and what later debates recall. The debates stay
+    marked as recorded elsewhere. Exports leave this out: whoever imports the debate decides again.
 
     Example: counterpoint adopt k3x9w2m4p7qr
     """

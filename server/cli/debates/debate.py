@@ -61,12 +61,12 @@ OPTIONS_WHEN_CONTINUING = {
     "continue_id",
     metavar="ID",
     shell_complete=session.complete_id,
-    help="Continue this debate, also with other models; a paused one is resumed.",
+    help="Go on with this debate, also with other models. A paused one is resumed.",
 )
 @click.option(
     "--format",
     type=click.Choice([*FORMATS]),
-    help="Without it a second opinion; advocates where debaters have stances.",
+    help="[second_opinion; advocates if debaters have stances]",
 )
 @debaters_option("A debater", "Default: a model names the positions.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before the verdict.")
@@ -148,17 +148,15 @@ def list_new_models(debate: Debate, changes: dict[str, Any]) -> list[tuple[str, 
 
 @click.command()
 @session.debate_id_argument
-@click.option(
-    "--at-round", type=click.IntRange(0), required=True, help="The last round to take over; 0: none."
-)
+@click.option("--at-round", type=click.IntRange(0), required=True, help="The last round to keep; 0: none.")
 @debaters_option("A debater's new stance")
 @click.option("--moderator-model", "moderator", help="The model of the moderator.")
-@click.option("--rounds", type=click.IntRange(1), help="Rounds of talk, those taken over included.")
+@click.option("--rounds", type=click.IntRange(1), help="Rounds of talk, those that are kept included.")
 @SEAT_OPTIONS
 @OUTPUT_OPTIONS
 @click.pass_obj
 def fork(settings: Settings, /, debate_id: str, at_round: int, **arguments: Any) -> None:
-    """Take over the first rounds of a debate, with changes.
+    """Begin a new debate with the first rounds of another.
 
     Everything that no option changes stays. `counterpoint compare` puts the two side by side. With candidates
     or a topic the models of debaters and judges are chosen again.
@@ -215,9 +213,9 @@ def run_debate(
     else:
         result.print_summary(snapshot, display.out)
     if snapshot.status != "concluded":
-        is_reason_shown = display.show_turns and display.out.is_terminal and debate.paused
+        is_reason_shown = display.show_turns and debate.paused
         reason = "" if is_reason_shown else f": {state.status_reason(debate).removesuffix('.')}"
-        text = f"The debate is {snapshot.status}{reason}."
+        text = f"The debate is {state.tell_standing(snapshot.status)}{reason}."
         if snapshot.status in ("paused", "waiting"):
             text += CONTINUE_HINT.format(snapshot.id)
         raise click.ClickException(clean_line(text))

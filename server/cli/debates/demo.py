@@ -73,8 +73,8 @@ class Recording(NamedTuple):
 def demo(settings: Settings, *, only_local: bool, no_open: bool) -> None:
     """Run a debate here, then replay a recorded answer. It needs no key and costs nothing.
 
-    The embedded model debates first. It is small (135 million parameters, a download of 93 MB), so that its words mean
-    little, but the debate is stored as any other. The recorded answer is then replayed in its own time and written as a
+    The embedded model debates first. It is small (135 million parameters, a download of 93 MB), so its words mean
+    little. The debate is stored like any other. The recorded answer is then replayed in its own time and written as a
     page beside the database.
 
     Example: counterpoint demo

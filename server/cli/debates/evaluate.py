@@ -29,13 +29,17 @@ REDRAW_INTERVAL = 0.2  # seconds
 
 @click.command()
 @click.argument("file", metavar="QUESTIONS.jsonl", type=click.File("rb"))
-@click.option("--model", "models", multiple=True, help="Debates and votes. Repeatable.")
+@click.option("--model", "models", multiple=True, help="A model that debates and votes. Repeatable.")
 @click.option("--judge", "judges", multiple=True, help="The model of a judge. Repeatable.")
 @click.option(
-    "--format", "formats", multiple=True, metavar="FORMAT", help="Repeatable.  [advocates, second_opinion]"
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="FORMAT",
+    help="A format to measure. Repeatable.  [advocates, second_opinion]",
 )
 @click.option("--rounds", type=click.IntRange(0, 20), default=0, help="Rounds of talk.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many questions.")
+@click.option("--limit", type=click.IntRange(1), help="How many questions, from the first on.  [all]")
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
@@ -44,8 +48,12 @@ REDRAW_INTERVAL = 0.2  # seconds
     help="Another number asks everything again.",
 )
 @session.cache_option
-@click.option("--max-calls", type=click.IntRange(1), help="Requests to models in all, earlier runs included.")
-@click.option("--max-cost-usd", "--max-cost", type=DOLLARS, metavar="DOLLARS", help="Cost in all.")
+@click.option(
+    "--max-calls", type=click.IntRange(1), help="The most requests to models, earlier runs included."
+)
+@click.option(
+    "--max-cost-usd", "--max-cost", type=DOLLARS, metavar="DOLLARS", help="The most that all of it may cost."
+)
 @click.option(
     "--at-once", type=click.IntRange(1, 100), default=4, show_default=True, help="Debates at a time."
 )
@@ -54,9 +62,9 @@ REDRAW_INTERVAL = 0.2  # seconds
 def evaluate(settings: Settings, /, file: BinaryIO, **options: Any) -> None:
     """Measure on your own questions whether debating pays.
 
-    One model, blind votes, second opinions and debates answer the same questions. Each line of the file is
-    {"id", "question", "options": [2 to 26 texts], "answer": index of the right one}. Blind votes take as many tokens
-    as each debate took. Run again after an interruption, what was recorded is not paid for again. A file or a pipe gets
+    One model, blind votes, second opinions and debates answer the same questions. Each line of the file is {"id",
+    "question", "options": [2 to 26 texts], "answer": index of the right one}. Blind votes take as many tokens as each
+    debate took. If it is interrupted, run it again: what was recorded is not paid for twice. A file or a pipe gets
     the report as Markdown.
 
     Example: counterpoint evaluate questions.jsonl --model openai/gpt-5.6-terra --judge anthropic/claude-sonnet-5-5

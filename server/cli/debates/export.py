@@ -32,13 +32,18 @@ MAX_NAMED = 5  # debates with the question of an imported one
     is_flag=True,
     help="With --as html: its family of forks, too (the closest 24), in the same file.",
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file, not to stdout.",
+)
 @click.pass_obj
 def export(settings: Settings, debate_id: str, file_format: str, family: bool, output: Path | None) -> None:
     """Write a debate as Markdown, as a page, or as JSON. `counterpoint import` reads the JSON.
 
-    The page is one HTML file that asks the network for nothing. The JSON contains every entry with its hash, and the
-    receipt. A running debate can be exported, too.
+    The page is one HTML file, and loads nothing from the network. The JSON contains every entry with its hash, and
+    the receipt. A running debate can be exported, too.
 
     Example: counterpoint export k3x9w2m4p7qr --as html -o debate.html
     """

@@ -24,6 +24,7 @@ from server.debate.facts.text import clean_line, format_count
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.outcome import Outcome
 from server.debate.views.provenance import describe_provenance
+from server.debate.views.state import tell_standing
 from server.engine.database import ledger as stored
 from server.engine.debates import DebateManager
 from server.settings import Settings
@@ -35,7 +36,7 @@ file_argument = click.argument("file", metavar="FILE.csv", type=click.File("rb")
 
 @click.group()
 def ledger() -> None:
-    """The ledger of judges: outcomes, weights, calibration.
+    """Say what turned out right, and see who was right how often.
 
     Example: counterpoint ledger show
     """
@@ -124,12 +125,16 @@ def show(settings: Settings, as_json: bool) -> None:
 @ledger.command()
 @file_argument
 @click.option(
-    "--weights", type=click.Choice(["ledger", "equal"]), default="ledger", show_default=True, help="Of votes."
+    "--weights",
+    type=click.Choice(["ledger", "equal"]),
+    default="ledger",
+    show_default=True,
+    help="What votes weigh: as the ledger says, or all the same.",
 )
 @session.json_option
 @click.pass_obj
 def evaluate(settings: Settings, file: BinaryIO, weights: str, as_json: bool) -> None:
-    """Measure the verdicts of the judges in FILE.csv, with each item counted as a debate. No model is called.
+    """Measure the verdicts of the judges in FILE.csv. Each item counts as a debate. No model is called.
 
     Prints labels with their share and accuracy, baselines, and how good the pooled beliefs are. The columns are those
     of `ledger import`.
@@ -159,7 +164,7 @@ def evaluate(settings: Settings, file: BinaryIO, weights: str, as_json: bool) ->
 @ledger.command()
 @session.debate_id_argument
 @click.argument("truth", metavar="right|wrong|ADVISOR|STANCE|DEBATER|none")
-@click.option("--why", "reason", default="", metavar="TEXT", help="How it is known.")
+@click.option("--why", "reason", default="", metavar="TEXT", help="How you know.")
 @click.pass_obj
 def settle(settings: Settings, debate_id: str, truth: str, reason: str) -> None:
     """Say what turned out right after a debate has ended. Run it again to correct it.
@@ -277,7 +282,9 @@ def format_evaluation(evaluation: Evaluation) -> str:
     for label, score in evaluation.labels.items():
         accuracy = "     -" if score.accuracy is None else f"{float(score.accuracy):>6.1%}"
         figures = f"{score.right} of {score.ahead}" if score.ahead else "no side is ahead"
-        lines.append(f"{label:<11} {score.items / evaluation.items:>6.1%} {accuracy}  ({figures})")
+        lines.append(
+            f"{tell_standing(label):<11} {score.items / evaluation.items:>6.1%} {accuracy}  ({figures})"
+        )
     best = evaluation.best_judges
     single = f"a single judge, the mean of {len(best)} with the same weight"
     shares = {

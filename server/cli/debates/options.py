@@ -89,13 +89,13 @@ def combine_options(*options: Decorator) -> Decorator:
     return lambda command: reduce(lambda decorated, add: add(decorated), reversed(options), command)
 
 
-PAUSE_HELP = f"Pause before it goes on. Repeatable: {BREAKPOINT_FORMS}."
+PAUSE_HELP = f"When to pause. Repeatable: {BREAKPOINT_FORMS}."
 
 SEAT_OPTIONS = combine_options(
     click.option(
         "--model", "models", multiple=True, help="A model that takes part. Repeatable: they share the seats."
     ),
-    click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge."),
+    click.option("--judge-model", "judge_models", multiple=True, help="The model of a judge. Repeatable."),
     click.option("--judges", type=click.IntRange(1, 9), help="How many judges."),
     click.option(
         "--document",
@@ -103,53 +103,65 @@ SEAT_OPTIONS = combine_options(
         type=DOCUMENT_FILE,
         help="A text, PDF or HTML file that all seats read. Repeatable.",
     ),
-    click.option("--instructions", help="For every seat without its own prompt."),
+    click.option("--instructions", help="What to tell every seat that has no prompt of its own."),
     click.option("--pause-when", "pause_when", multiple=True, metavar="WHEN", help=PAUSE_HELP),
-    click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Repeats the random choices of orders."),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**31 - 1), help="The same number gives the same random orders."
+    ),
 )
 """Options of `debate` and `fork`."""
 
 CANDIDATE_HELP = "Models to choose debaters and judges from, by the ledger. Repeatable."
 
-DIVERSITY_HELP = "How much errors that models have in common count."
+DIVERSITY_HELP = "How much to prefer models that make different errors."
 
 CANDIDATE_OPTIONS = combine_options(
     click.option("--candidate", "candidates", multiple=True, help=CANDIDATE_HELP),
-    click.option("--topic", help="Choose by what the ledger knows of this tag."),
+    click.option("--topic", help="Choose them by what the ledger knows of this tag."),
     click.option("--diversity", type=click.FloatRange(0, 1), help=DIVERSITY_HELP),
 )
 """Options of `debate`: a team that the ledger chooses."""
 
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
 EFFORT_HELP = "quick: 3 calls, standard: 4 to 8, assured: 7 or more.  [standard]"
-QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
+QUORUM_HELP = "How many debaters have to answer; with fewer it pauses.  [2]"
 
 DEBATE_OPTIONS = combine_options(
     click.option(
         "--my-answer",
         metavar="TEXT|@FILE",
         callback=read_text,
-        help="What you would say: the result says first whether it stands.",
+        help="Your own answer: the result says first whether it stands.",
     ),
-    click.option("--team-size", type=click.IntRange(2, 26), help="Models to choose for positions."),
+    click.option("--team-size", type=click.IntRange(2, 26), help="How many models to choose."),
     click.option("--phase", "phases", multiple=True, help=PHASES_HELP),
     click.option(
-        "--moderator", type=click.Choice(["opens", "closes", "both"]), help="What the moderator does."
+        "--moderator",
+        type=click.Choice(["opens", "closes", "both"]),
+        help="Add a moderator, who opens rounds, closes them, or both.",
     ),
-    click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator."),
-    click.option("--no-framing", is_flag=True, help="Without debaters: argue for and against."),
-    click.option("--baseline", is_flag=True, help="Add a blind vote for as many tokens."),
+    click.option(
+        "--tools", multiple=True, metavar="SERVER", help="A research server for the moderator. Repeatable."
+    ),
+    click.option("--no-framing", is_flag=True, help="If you name no debaters: one argues for, one against."),
+    click.option("--baseline", is_flag=True, help="Compare with a blind vote that takes as many tokens."),
     session.cache_option,
-    click.option("--memory", type=MEMORY, help="Recall earlier debates: so many, or own (3).  [off]"),
-    click.option("--mirror", type=click.Choice(["true", "if_decided"]), help="Repeat with stances swapped."),
+    click.option("--memory", type=MEMORY, help="How many earlier debates to recall; own: 3.  [off]"),
+    click.option(
+        "--mirror",
+        type=click.Choice(["true", "if_decided"]),
+        help="Repeat the debate with the stances swapped.",
+    ),
     *(click.option(f"--{seat.name}", is_flag=True, help=seat.help) for seat in SEATS if seat.help),
     click.option(
-        "--claims", type=click.Choice(get_args(ClaimMode)), help="extracted: by an analyst.  [asked]"
+        "--claims",
+        type=click.Choice(get_args(ClaimMode)),
+        help="Who lists the points: the debaters (asked), or an analyst (extracted).  [asked]",
     ),
     click.option(
         "--challenges",
         type=click.Choice(get_args(ChallengeMode)),
-        help="What to do if agreement is hollow.  [report]",
+        help="If debaters agree in public but not in private.  [report]",
     ),
     click.option(
         "--effort",
@@ -161,20 +173,26 @@ DEBATE_OPTIONS = combine_options(
         type=click.Choice(get_args(ThinkingMode)),
         help="How much models think before they write.  [their default]",
     ),
-    click.option("--voting", metavar="RULE", help="Consensus: a kind such as majority, or JSON."),
+    click.option("--voting", metavar="RULE", help="The rule of consensus: a kind such as majority, or JSON."),
     click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
     click.option("--output-schema", type=TEXT_FILE, help="A file with the JSON Schema of the result."),
     # Limits, named as in `options.limits`
-    click.option("--timeout", "turn_timeout", type=TIMEOUT, metavar="SECONDS", help="Limit of one reply."),
-    click.option("--round-timeout", type=TIMEOUT, metavar="SECONDS", help="Limit of a round."),
-    click.option("--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="Limit of the debate."),
-    click.option("--max-turns", type=click.IntRange(1, 1000), help="Turns in all rounds of talk."),
-    click.option("--max-calls", type=click.IntRange(1), help="Requests to models, retries included."),
+    click.option(
+        "--timeout", "turn_timeout", type=TIMEOUT, metavar="SECONDS", help="The most time for one reply."
+    ),
+    click.option("--round-timeout", type=TIMEOUT, metavar="SECONDS", help="The most time for a round."),
+    click.option(
+        "--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="The most time for the debate."
+    ),
+    click.option("--max-turns", type=click.IntRange(1, 1000), help="The most turns in all rounds of talk."),
+    click.option(
+        "--max-calls", type=click.IntRange(1), help="The most requests to models, retries included."
+    ),
     click.option(
         "--thinking-tokens",
         type=click.IntRange(1, 128_000),
         metavar="TOKENS",
-        help="For thoughts in one reply, beside its text.  [8000]",
+        help="The most for thinking in one reply, beside its text.  [8000]",
     ),
     click.option(
         "--max-cost-usd",
@@ -183,7 +201,9 @@ DEBATE_OPTIONS = combine_options(
         help="The most that all replies together may cost.",
     ),
     click.option(
-        "--on-budget", type=click.Choice(["conclude", "pause"]), help="When a limit is reached.  [conclude]"
+        "--on-budget",
+        type=click.Choice(["conclude", "pause"]),
+        help="What to do when a limit is reached.  [conclude]",
     ),
     click.option(
         "--fallback-model", "fallback_models", multiple=True, help="Replaces a model that fails. Repeatable."

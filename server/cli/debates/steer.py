@@ -50,7 +50,7 @@ def parse_limit(_: click.Context, _option: click.Parameter, texts: Sequence[str]
     return dict(text.split("=", 1) for text in texts)
 
 
-@click.command()
+@click.command(epilog=f"ACTION is one of {', '.join(ACTIONS)}.")
 @session.debate_id_argument
 @click.argument("action", metavar="ACTION", type=click.Choice(ACTIONS))
 @click.option("--text", default="", help=f"The text of {', '.join(ACTIONS_WITH_TEXT)}.")
@@ -64,19 +64,19 @@ def parse_limit(_: click.Context, _option: click.Parameter, texts: Sequence[str]
     multiple=True,
     metavar="NAME=VALUE",
     callback=parse_limit,
-    help="For extend, such as max_calls=40. Repeatable.",
+    help="For extend: a new limit, such as max_calls=40. Repeatable.",
 )
-@click.option("--round", "round_number", type=click.IntRange(1), default=None, help="For retract.")
-@click.option("--model", default="", help="For replace_model.")
+@click.option("--round", "round_number", type=click.IntRange(1), default=None, help="For retract: the round.")
+@click.option("--model", default="", help="For replace_model: the new model.")
 @click.option(
     "--weights",
     multiple=True,
     metavar="SEAT=WEIGHT",
     callback=parse_weight,
-    help="For weights, such as 'judge 1=3/2'. Repeatable.",
+    help="For weights: what a vote weighs, such as 'judge 1=3/2'. Repeatable.",
 )
-@click.option("--threshold", default="", help="The share that a position needs, such as 2/3.")
-@click.option("--reason", default="", help="For the record.")
+@click.option("--threshold", default="", help="For threshold: the share that a position needs, such as 2/3.")
+@click.option("--reason", default="", help="Why; it is recorded.")
 @click.pass_obj
 def intervene(
     settings: Settings, /, debate_id: str, action: str, round_number: int | None, **arguments: Any
@@ -119,10 +119,10 @@ async def wait_for_runner(manager: DebateManager, debate_id: str, seconds: float
 @session.debate_id_argument
 @click.argument("tags", nargs=-1, required=True, metavar="TAG...")
 @click.option("--remove", is_flag=True, help="Take these tags away.")
-@click.option("--reason", default="", help="For the record.")
+@click.option("--reason", default="", help="Why; it is recorded.")
 @click.pass_obj
 def tag(settings: Settings, debate_id: str, tags: Sequence[str], remove: bool, reason: str) -> None:
-    """Add tags to a debate, also after its end. Lists find it by them.
+    """Add tags to a debate, also after its end. `counterpoint list TAG` finds it.
 
     Example: counterpoint tag k3x9w2m4p7qr billing urgent
     """

@@ -24,8 +24,8 @@ from server.settings import Settings
 def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) -> None:
     """Follow a debate, whichever process runs it. Without ID: the latest.
 
-    A terminal shows what `counterpoint debate` shows, and takes its keys; elsewhere what is said is printed as it is
-    recorded. It ends with the debate. q and Ctrl-C leave the debate as it is; --since-seq goes on from an entry.
+    A terminal shows what `counterpoint debate` shows, and takes its keys. A file or a pipe gets what is said, as it
+    is recorded. It ends with the debate. q and Ctrl-C leave the debate as it is; --since-seq goes on from an entry.
 
     Example: counterpoint watch k3x9w2m4p7qr
     """
@@ -67,7 +67,9 @@ DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 @click.command()
 @click.argument("debate_id", metavar="[ID]", default="")
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Default: one that is free.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=0, help="The port. Default: any that is free."
+)
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 @click.pass_obj
 def view(settings: Settings, debate_id: str, port: int, *, no_open: bool) -> None:

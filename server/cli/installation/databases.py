@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def backup(settings: Settings, file: Path, overwrite: bool) -> None:
     """Copy the database to FILE, whole, also while servers use it.
 
-    Only you may read the copy. It is a database: use it with --db, or put it back in the place of a lost one.
+    The copy is a database that only you can read: use it with --db, or put it in the place of a lost one.
 
     Example: counterpoint backup debates-2026-11.db
     """
@@ -47,7 +47,7 @@ def backup(settings: Settings, file: Path, overwrite: bool) -> None:
 
 @click.group()
 def db() -> None:
-    """The database: check, copy, prune, archive or upgrade it.
+    """Check, copy, prune, archive or upgrade the database.
 
     Example: counterpoint db check
     """
@@ -59,7 +59,9 @@ def db() -> None:
 @session.json_option
 @click.pass_obj
 def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: bool) -> None:
-    """Check all debates of a database: chains, records, lists, sums and the search index.
+    """Check all debates of a database.
+
+    It looks at chains of hashes, records, lists, sums and the search index.
 
     Derived tables that do not match the entries are rebuilt. Exit code 1 if anything was wrong. Servers may use the
     database meanwhile.
@@ -90,12 +92,17 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.option(
-    "--tokens", "with_tokens", is_flag=True, help="Copy tokens, too: who has one may use TO over HTTP."
+    "--tokens",
+    "with_tokens",
+    is_flag=True,
+    help="Copy the tokens, too. Whoever has one may then use TO over HTTP.",
 )
 @session.json_option
 @click.pass_obj
 def copy(settings: Settings, source: str, target: str, with_tokens: bool, as_json: bool) -> None:
-    """Copy all debates of a database into another; each is a path, or an address of PostgreSQL.
+    """Copy all debates of a database into another.
+
+    FROM and TO are paths, or addresses of PostgreSQL.
 
     Chains, receipts and running debates are copied as they are; what TO has already is not written again. Debates of
     another installation stay marked as such, and its ledger is not copied. Exit code 1 if a debate differs afterwards.
@@ -153,7 +160,7 @@ def describe_copy(result: "CopyResult", target: str) -> str:
     metavar="DAYS",
     required=True,
     type=click.IntRange(0, 36_500),
-    help="Debates that ended more than so many days ago.",
+    help="Debates that ended more than this many days ago.",
 )
 @click.option("--owner", metavar="O", default=None, help="Only debates of this owner.")
 @click.option("--dry-run", is_flag=True, help="Only list them.")
@@ -162,8 +169,8 @@ def describe_copy(result: "CopyResult", target: str) -> str:
 def prune(settings: Settings, days: int, owner: str | None, dry_run: bool, as_json: bool) -> None:
     """Remove debates that ended long ago. What is left of each is its receipt: `counterpoint receipt ID`.
 
-    Debates that have not ended stay, and those that hooks still need, daily sums and judgments. Exit code 1 if a debate
-    could not be read; it stays, too.
+    What stays: debates that have not ended or that hooks still need, the sums of each day, and judgments. Exit code 1
+    if a debate could not be read; it stays, too.
 
     Example: counterpoint db prune --older-than 90 --dry-run
     """
@@ -177,7 +184,9 @@ def parse_age(_context: click.Context, _option: click.Parameter, text: str) -> f
     try:
         since = datetime.fromisoformat(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is neither a date, as 2026-08-01, nor days, as 90d.") from None
+        raise click.BadParameter(
+            f"{text!r} is not understood. Write a date such as 2026-08-01, or days such as 90d."
+        ) from None
     since = since if since.tzinfo else since.replace(tzinfo=UTC)
     return max((datetime.now(UTC) - since) / timedelta(days=1), 0)
 
@@ -189,7 +198,7 @@ def parse_age(_context: click.Context, _option: click.Parameter, text: str) -> f
     metavar="DATE|AGE",
     required=True,
     callback=parse_age,
-    help="Debates that ended before this day (UTC), or so many days ago: 2026-08-01, 90d.",
+    help="Debates that ended before this day (UTC), or more than this many days ago: 2026-08-01, 90d.",
 )
 @click.option(
     "--to",
@@ -208,8 +217,8 @@ def archive(
 ) -> None:
     """Move records of old debates into files. They stay in lists and searches; `counterpoint import` brings one back.
 
-    Each file is written and checked before its debate leaves the database: whatever ends this command, run it again.
-    Debates that have not ended stay. Exit code 1 if a debate could not be archived; it stays, too.
+    Each file is written and checked before its debate leaves the database: if this command is interrupted, run it
+    again. Debates that have not ended stay. Exit code 1 if a debate could not be archived; it stays, too.
 
     Example: counterpoint db archive --before 2026-08-01 --to /srv/archive
     """
@@ -241,9 +250,9 @@ def remove_old(settings: Settings, done: str, days: float, *, as_json: bool, **c
 @db.command()
 @click.pass_obj
 def upgrade(settings: Settings) -> None:
-    """Migrate the database to this release.
+    """Bring the database to this release.
 
-    A server applies by itself the migrations that older releases can live with; the others wait for this command.
+    A server makes those changes by itself that older releases can live with. The others wait for this command.
 
     Example: counterpoint db upgrade
     """
@@ -266,7 +275,7 @@ def show_result(data: dict[str, Any], text: str, problems: "Sequence[Problem]", 
 
 @click.group()
 def cache() -> None:
-    """The cache: embeddings of texts, and answers to be used again.
+    """Show or empty the cache of embeddings and answers.
 
     Example: counterpoint cache show
     """

@@ -258,8 +258,8 @@ async def check_research_servers(settings: Settings) -> list[Check]:
 def doctor(settings: Settings, as_json: bool, ask: bool) -> None:
     """Check what works here and what does not. Exit code 0 if a debate can run.
 
-    Nothing is sent to a provider unless --ask is given: then a key that a provider refuses is known
-    before a debate.
+    Nothing is sent to a provider, unless you give --ask: then you learn before a debate whether a provider refuses a
+    key.
 
     Example: counterpoint doctor --ask
     """

@@ -29,7 +29,9 @@ from server.client_configs.launch import (
 )
 from server.files import write_atomically
 
-ENV_HELP = "Pass on this variable, such as a key: its value, with --project a reference to it. Repeatable."
+ENV_HELP = (
+    "Pass on this variable, such as a key. With --project only a reference to it is written. Repeatable."
+)
 
 CLAUDE_CODE = "claude-code"  # changes its own file while it runs, and has a command for that
 
@@ -53,9 +55,9 @@ print_option = click.option(
 def install(client: str, project: bool, env_names: Sequence[str], only_print: bool, no_check: bool) -> None:
     """Add Counterpoint to the configuration of CLIENT.
 
-    Everything else in the file is kept, and a backup with the time in its name is written beside it. Keys
-    are passed on only if you name them with --env; files of a project hold references, never values, and a
-    command that others have.
+    Everything else in the file is kept, and a backup with the time in its name is written beside it. Keys are passed
+    on only if you name them with --env. Files of a project are for others, too: they get references to keys, never
+    the keys, and a command that works on other machines.
 
     Example: counterpoint install claude-desktop --env OPENAI_API_KEY
     """

