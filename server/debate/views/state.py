@@ -80,7 +80,7 @@ class UsageSum(BaseModel):
 
 
 STATUS_WORDS: dict[Status, str] = {
-    "ready": "interrupted",
+    "ready": "not running",
     "running": "running",
     "waiting": "waiting",
     "paused": "paused",

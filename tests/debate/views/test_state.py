@@ -45,7 +45,7 @@ pytestmark = pytest.mark.requirement("D2")
 
 def test_every_status_and_outcome_has_words_for_people() -> None:
     assert STANDINGS.keys() == {*get_args(Status), *get_args(Outcome)}
-    assert (tell_standing("ready"), tell_standing("contested")) == ("interrupted", "Divided")
+    assert (tell_standing("ready"), tell_standing("contested")) == ("not running", "Divided")
     assert tell_standing("damaged") == "damaged"
 
 

@@ -73,7 +73,7 @@ async def test_the_list_is_searched_and_filtered_as_data_and_as_a_page(guest: Gu
             assert find_listed(drawn) == expected
     filtered = (await guest.get("?outcome=leaning")).text
     assert '<option value="leaning" selected>Leaning</option>' in filtered
-    assert '<option value="ready">interrupted</option>' in filtered
+    assert '<option value="ready">not running</option>' in filtered
     refused = await guest.get("list?cursor=nothing")
     assert (refused.status_code, "cursor" in refused.json()["error"]) == (409, True)
     assert "<h1>" in (page := await guest.get("?cursor=nothing")).text
