@@ -1,7 +1,7 @@
 """The tools. Clients see the fields of their classes as arguments, and the docstrings as descriptions."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from mcp.server import ServerRequestContext
@@ -23,6 +23,7 @@ from server.debate.views.provenance import leave_out_own
 from server.engine import queries
 from server.engine.database.repeats import TwinError
 from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.values import OUTCOMES, choose_values
 from server.engine.debates import DebateManager
 from server.models.client import NO_CLIENT
 from server.models.registry import NoModelError
@@ -49,7 +50,7 @@ WRITE = ToolAnnotations(
 REPEATABLE = WRITE.model_copy(update={"idempotent_hint": True})
 """A repeated call adds nothing."""
 
-ANY = "any"  # of all statuses
+ANY = "any"  # of all statuses, or outcomes
 
 
 def parse_debate_id(value: Any) -> Any:
@@ -316,22 +317,34 @@ class ReadDebate(ToolArguments):
         return results.build_content(result, *texts.format_page(result))
 
 
+def choose_one(name: str, given: str, known: Sequence[str]) -> str:
+    """A value that narrows a list, or "" for any."""
+    chosen = "" if given == ANY else given
+    if chosen and chosen not in known:
+        values = ", ".join((ANY, *known))
+        raise InvalidRequestError(f"There is no {name} {chosen[:40]!r}. One of: {values}.")
+    return chosen
+
+
 class FindDebates(ToolArguments):
     """Search earlier debates and list them, newest first."""
 
     query: Annotated[str, Field(max_length=1000, description="Words of the question or the debate")] = ""
     status: Annotated[str, Field(json_schema_extra={"enum": [ANY, *queries.STATUSES]})] = ANY
+    outcome: Annotated[str, Field(json_schema_extra={"enum": [ANY, *OUTCOMES]})] = ANY
+    tag: Annotated[str, Field(max_length=100, description="A tag of theirs")] = ""
     limit: Annotated[int, Field(ge=0, le=100, description="Debates of a page; 0: 20")] = 0
     cursor: Annotated[str, Field(max_length=40, description="`cursor` of the page before")] = ""
 
     async def execute(self, call: ToolCall) -> CallToolResult:
-        status = "" if self.status == ANY else self.status
-        if status and status not in queries.STATUSES:
-            statuses = ", ".join((ANY, *queries.STATUSES))
-            raise InvalidRequestError(f"There is no status {status[:40]!r}. Statuses: {statuses}.")
-        limit = self.limit or queries.PAGE_SIZE
-        rows, cursor = await queries.list_debates(call.manager, self.query, status, self.cursor, limit)
-        filters: dict[str, str | int] = {"query": self.query, "status": status, "limit": self.limit}
+        status = choose_one("status", self.status, queries.STATUSES)
+        outcome = choose_one("outcome", self.outcome, OUTCOMES)
+        filters: dict[str, str | int] = {"query": self.query, "status": status, "outcome": outcome}
+        filters |= {"tag": self.tag, "limit": self.limit}
+        limit, values = self.limit or queries.PAGE_SIZE, choose_values({"outcome": outcome, "tag": self.tag})
+        rows, cursor = await queries.list_debates(
+            call.manager, self.query, status, self.cursor, limit, values
+        )
         following = suggest_after_list(filters, cursor, rows[0].debate_id if rows else "")
         shown = [row.model_copy(update={"provenance": leave_out_own(row.provenance)}) for row in rows]
         result = results.DebateListResult(debates=shown, cursor=cursor, next=following)

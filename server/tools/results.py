@@ -53,6 +53,7 @@ def leave_to_views(schema: dict[str, Any]) -> None:
         del schema["properties"][name]
 
 
+OPENED = "No model was asked: the same call with run=true holds all of it, step_round one round."
 FOREIGN = "This installation did not record its newest entries, so it does not run by itself."
 
 
@@ -172,7 +173,8 @@ async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: st
         "working": working,
         "reason": (state.status_reason(stored.debate) if recorded in (effective, "running") else "")
         or (f"{work[:1].upper()}{work[1:]}." if work else "")
-        or (FOREIGN if effective == "ready" and is_foreign else ""),
+        or (FOREIGN if effective == "ready" and is_foreign else "")
+        or (OPENED if effective == "ready" and tool == "start_debate" else ""),
         "next": suggest_next(stored, effective, tool),
         "transcript_uri": f"{SCHEME}{stored.id}/transcript",
         "provenance": leave_out_own(stored.provenance),

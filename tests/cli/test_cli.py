@@ -163,6 +163,20 @@ def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, fini
 
 
 @pytest.mark.requirement("M3")
+def test_a_list_is_narrowed_by_what_the_page_narrows_it_by(cli: Cli, finished: dict[str, Any]) -> None:
+    debate_id, outcome = finished["debate_id"], finished["state"]["outcome"]
+    cli("tag", debate_id, "drinks")
+    cli("debate", "Ships or trains?", "--model", "scripted?chars=300", "--quiet")
+
+    for narrowed in (("--outcome", outcome, "tea"), ("--tag", "drinks"), ("--model", "scripted")):
+        assert cli("list", *narrowed).stdout.startswith(debate_id)
+        assert len(cli("list", *narrowed).stdout.splitlines()) == 1
+    for unfit in (("--tag", "release"), ("--cost", "0.01"), ("--outcome", "contested")):
+        none = cli("list", *unfit)
+        assert (none.stdout, none.stderr) == ("", "No debate matches.\n")
+
+
+@pytest.mark.requirement("M3")
 @pytest.mark.both_databases
 def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any]) -> None:
     shown = cli("show", finished["debate_id"]).stdout

@@ -24,7 +24,7 @@ def test_what_was_concluded_on_a_related_question_is_shown(cli: Cli) -> None:
         (ran["debate_id"], question, True)
     ]
     shown = cli("recall", "Do we rewrite the billing service?").stdout
-    assert shown.startswith(f"{ran['debate_id']}, {again[0]['at'][:10]}, {again[0]['outcome']}")
+    assert shown.startswith(f"{ran['debate_id']}, {again[0]['at'][:10]}, {again[0]['outcome'].capitalize()}")
     assert f'"{question}"' in shown
     assert "dry run" in shown
     assert again[0]["finding"][:40] in shown

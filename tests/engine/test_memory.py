@@ -15,7 +15,9 @@ from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from storage.streams import Seal
 from tests.contract.journal_similarity import conclude
+from tests.support.advisors import play_advice
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
+from tests.support.panels import APART, NOBODY
 from tests.support.simulation import render_finding
 from tests.support.upkeep import delete_debate, needs_upkeep
 
@@ -43,6 +45,16 @@ async def test_debates_on_related_questions_are_recalled_with_their_source(tmp_p
         assert (one.question, one.outcome, found.is_dry_run) == (BILLING, verdict.outcome, False)
         assert one.finding
         assert await recall_ids(manager, "Which colour has the moon?") == []
+
+
+async def test_of_a_divided_debate_each_side_is_recalled_and_none_as_dissent(tmp_path: Path) -> None:
+    divided = play_advice(blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        await manager.store.open(tuple(divided.events), "test")
+        [found] = await recall(manager.store, divided.debate.setup.question, limit=5)
+
+    assert found.recalled.finding.endswith("Advisor 1: Advice in the end Advisor 2: Advice in the end")
+    assert found.recalled.dissent == ""
 
 
 CONCLUDED = (

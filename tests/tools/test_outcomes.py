@@ -34,8 +34,13 @@ async def test_an_outcome_is_recorded_and_shown_and_can_be_corrected(open_modern
         assert found.structured_content["settled"] == line
         assert line in result_text(found)
         assert found.structured_content["status"] == "concluded"
-        listed = await call(client, "find_debates", status="concluded")
-        assert [row["debate_id"] for row in listed["debates"]] == [this["debate_id"]]
+        for narrowed in ({"status": "concluded"}, {"outcome": before["outcome"]}, {"tag": "q3"}):
+            listed = await call(client, "find_debates", **narrowed)
+            assert [row["debate_id"] for row in listed["debates"]] == [this["debate_id"]] * (
+                "tag" not in narrowed
+            )
+        refused = await client.call_tool("find_debates", {"outcome": "won"})
+        assert "There is no outcome 'won'. One of: any, decided" in result_text(refused)
 
         await call(client, "intervene", **this, action="outcome", to="none")
         assert (await call(client, "get_verdict", **this))["settled"] == "Turned out right: no position."

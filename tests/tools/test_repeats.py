@@ -51,6 +51,20 @@ async def test_an_identical_call_gets_the_same_debate_and_is_told(open_modern: A
     assert len(model.requests) == 2 * asked
 
 
+async def test_a_debate_that_is_only_opened_says_first_that_the_same_call_with_run_holds_it(
+    open_modern: Any,
+) -> None:
+    async with open_modern() as client:
+        opened = await client.call_tool("start_debate", ASKED)
+        held = await client.call_tool("start_debate", {**ASKED, "run": True})
+
+    data = opened.structured_content
+    assert data["reason"].startswith("No model was asked: the same call with run=true holds all of it")
+    assert result_text(opened).startswith(f"Debate {data['debate_id']}: ready. {data['reason']}\n")
+    assert held.structured_content["debate_id"] == data["debate_id"]
+    assert held.structured_content["status"] == "concluded"
+
+
 @pytest.mark.parametrize(
     "change",
     [

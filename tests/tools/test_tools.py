@@ -165,7 +165,7 @@ WEIGHTS = {"debate_id": "x", "action": "weights"}
         ("intervene", {"debate_id": "none", "action": "pause"}, "There is no debate"),
         ("read_debate", {"debate_id": "none", "view": "soul"}, "Views: transcript"),
         ("find_debates", {"colour": None}, "`colour` is unknown"),
-        ("find_debates", {"status": "sleepy"}, "Statuses: any, ready, running"),
+        ("find_debates", {"status": "sleepy"}, "One of: any, ready, running"),
         ("find_debates", {"cursor": "zz"}, "Leave it out"),
         (
             "intervene",

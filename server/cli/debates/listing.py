@@ -12,6 +12,7 @@ from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import tell_standing
 from server.engine import queries
 from server.engine.database.memory import Related, recall
+from server.engine.database.values import COSTS, OUTCOMES, choose_values
 from server.engine.queue import list_queue
 from server.settings import Settings
 
@@ -21,18 +22,26 @@ MAX_POSITION_BYTES = 200
 @click.command("list")
 @click.argument("query", default="")
 @click.option("--status", type=click.Choice(queries.STATUSES))
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Of debates that have ended.")
+@click.option("--model", help="A model, or a part of its name between slashes.")
+@click.option("--cost", type=click.Choice(COSTS), help="At least so many dollars.")
+@click.option("--tag", help="A tag of the debate.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=queries.PAGE_SIZE, show_default=True)
 @session.json_option
 @click.pass_obj
-def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
+def list_debates(
+    settings: Settings, /, query: str, status: str | None, limit: int, as_json: bool, **wanted: str | None
+) -> None:
     """List debates, newest first. QUERY: those that contain all of its words.
 
     Columns: id, time, outcome or status, dollars, models, question. On a terminal the question stands below the rest.
 
-    Example: counterpoint list rust --status concluded
+    Example: counterpoint list rust --outcome leaning
     """
+    values = choose_values({kind: value or "" for kind, value in wanted.items()})
     rows, _ = session.run_with_manager(
-        settings, lambda manager: queries.list_debates(manager, query, status or "", limit=limit)
+        settings,
+        lambda manager: queries.list_debates(manager, query, status or "", limit=limit, values=values),
     )
     if as_json:
         click.echo(session.format_json({"debates": [row.model_dump() for row in rows]}))
@@ -40,7 +49,9 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
     table = [[clean_line(unescape_markup(cell)) for cell in queries.list_columns(row)] for row in rows]
     session.print_paged(lambda out: out.print_rows(table))
     if not rows:
-        click.echo('No debates. Start one: counterpoint debate "QUESTION"', err=True)
+        narrowed = query or status or values
+        told = "No debate matches." if narrowed else 'No debates. Start one: counterpoint debate "QUESTION"'
+        click.echo(told, err=True)
 
 
 @click.command("recall")

@@ -11,6 +11,7 @@ from server.debate.facts.beliefs import BLIND_WAVES
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.facts.setup.seats import WRITTEN
+from server.debate.facts.text import collapse_whitespace
 from server.debate.state.debate import Debate
 from server.debate.state.labels import SECOND_READING
 from server.debate.state.memo import once
@@ -69,12 +70,15 @@ def find_fixed_ends(debate: Debate) -> list[str]:
 
 
 def find_talk_caps(debate: Debate) -> list[str]:
-    """Flaws of the talk that cap how sure a verdict is: sides without a voice, uneven numbers of turns."""
+    """Flaws of the talk that cap how sure a verdict is: sides without a voice, one side alone, uneven turns."""
     counts = Counter(turn.seat for turn in debate.active_turns if turn.act == "argument")
     caps = []
     if counts and (silent := [name for name in debate.names if not counts[name]]):
         caps.append(f"Never heard: {', '.join(silent)}. Nobody argued their side.")
     caps += describe_unargued(debate)
+    stances = {collapse_whitespace(debater.stance).casefold() for debater in debate.setup.debaters}
+    if len(stances) == 1 < len(debate.names) and "" not in stances and debate.setup.brief != "panel":
+        caps.append("All debaters stood for the same: nobody argued for another position.")
     everybody = all(phase.order in ("together", "declared") for phase in debate.setup.phases if phase.is_talk)
     if not caps and len({counts[name] for name in debate.names}) > 1:
         by_budget = any(

@@ -311,23 +311,27 @@ def build_recalled(snapshot: DebateSnapshot, room: int) -> Recalled:
     """What a debate concluded, without what it hides from clients. `room`: bytes of its texts together."""
     debate, head = snapshot.debate, snapshot.entries[-1]
     verdict = build_verdict(debate)
+    is_divided = (
+        verdict.outcome == "contested" and not verdict.ahead
+    )  # each is told: nobody dissents from another
     texts = {
         "question": debate.setup.question,
         "position": verdict.winner_stance,
-        "dissent": " ".join(verdict.dissent[:1]),
+        "dissent": "" if is_divided else " ".join(verdict.dissent[:1]),
         "settled": f"{WRONG} {verdict.settled}" if is_wrong(debate) else verdict.settled,
     }
     short_texts = {
         name: shorten_to_bytes(clean_line(text), room // ROOM_SHARES[name]) for name, text in texts.items()
     }
     room_left = room - sum(len(text.encode()) for text in short_texts.values())
-    finding = verdict.verdict if is_visible(debate, "judges") else ""
+    findings = [verdict.verdict] if is_visible(debate, "judges") else []
+    findings += verdict.dissent if is_divided else []
     return Recalled(
         debate_id=snapshot.id,
         head=head.hash,
         at=head.at,
         outcome=verdict.outcome,
-        finding=shorten_to_bytes(clean_line(finding), room_left),
+        finding=shorten_to_bytes(clean_line(" ".join(findings)), room_left),
         recorded_elsewhere=not snapshot.provenance.recorded_here,
         signed_by="" if snapshot.provenance.recorded_here else snapshot.provenance.signed_by,
         used_retracted=used_retracted(debate),

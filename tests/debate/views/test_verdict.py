@@ -135,6 +135,21 @@ class TestCautions:
         assert never in self.cautions(simulate(build_setup(debaters=build_debaters(3)), silent).play_on())
         assert not any("Never heard" in said for said in self.cautions(simulate()))
 
+    def test_of_sides_with_the_same_words_nothing_is_agreed(self) -> None:
+        def judge_ann(call: Call) -> ScriptAnswer:
+            return render_finding("A") if call.task == "judgment" else default_script(call)
+
+        outcomes = {}
+        for other in ("Ship it  now.", "Wait."):
+            team = [{"name": "Ann", "stance": "Ship it now."}, {"name": "Ben", "stance": other.lower()}]
+            opened = build_setup(debaters=team, options={"judges": {"models": VENDORS[:2]}})
+            found = build_verdict(simulate(opened, judge_ann).play().debate)
+            outcomes[other] = (
+                found.outcome,
+                any("All debaters stood for the same" in one for one in found.cautions),
+            )
+        assert outcomes == {"Ship it  now.": ("leaning", True), "Wait.": ("decided", False)}
+
     def test_a_moderator_whose_model_also_debated_is_told_of(self) -> None:
         said = "The moderator's model also debated, and models lean towards their own words."
 
