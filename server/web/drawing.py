@@ -95,7 +95,7 @@ def build_drawing(source: ViewSource, visible_entries: Iterable[Recorded]) -> Ro
             "done": progress.done,
             "expected": progress.expected,
             "asked": list(progress.asked),
-            "work": describe_work(progress),
+            "work": describe_work(progress) if source.status == "running" else "",
         },
         "framing": framing_line(setup),
         "origin": origin_line(setup.mirror_of, setup.forked_from, setup.forked_at_round),

@@ -20,8 +20,12 @@ const app = {
 
 const root = document.getElementById("page");
 
+let clock = 0;
+
 function redraw() {
   document.documentElement.dataset.chain = app.chain.state;
+  clearTimeout(clock);
+  if (app.host && app.debates.get(app.shown)?.status === "running") clock = setTimeout(redraw, 1_000);
   try {
     preact.render(app.list ? html`<${List} app=${app} />` : html`<${Page} app=${app} />`, root);
   } catch {

@@ -89,9 +89,11 @@ class Debate {
     return this.drawing.retracted.some((one) => one[0] === seat && one[1] === round && one[2] === slot);
   }
 
+  /** From its first entry to the last; to this moment where it runs and its news come here. */
   get seconds() {
     const own = this.entries.filter((entry) => !this.drawing.inherited || entry.body.round > this.drawing.inherited);
     const times = (own.length ? own : this.entries).map((entry) => Date.parse(entry.at));
+    if (this.status === "running" && app.host) times.push(Date.now());
     return (Math.max(...times) - Math.min(...times)) / 1000;
   }
 }

@@ -56,6 +56,9 @@ async def test_turns_of_another_process_appear_and_pause_from_the_page_stops_it(
         await listed.get_by_role("link", name="Ship it?").wait_for()
         page = await window.open(debate_id)
         await see(page, "running")
+        time = page.locator(".fact", has_text="time")
+        shown = await time.inner_text()
+        await expect(time).not_to_have_text(shown, use_inner_text=True)  # it goes on, although nothing is new
         await press(page, "Pause")
         await see(page, "Answers under way are kept")
         gate.release.set()

@@ -53,6 +53,8 @@ async def test_it_is_told_when_a_process_begins_to_run_a_debate_and_when_it_is_k
                 await events.wait_for(debate_id)
                 found = await guest.read(f"debates/{debate_id}/record")
             assert found["note"].partition(":")[0] == note
+            work = found["data"]["debates"][0]["drawing"]["progress"]["work"]
+            assert ("waiting for" in work) == (status == "running")
             if status == "running":
                 server.kill()
 
