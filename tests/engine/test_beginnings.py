@@ -81,6 +81,8 @@ async def test_the_first_call_goes_ahead_where_prompts_begin_with_a_long_documen
 async def test_calls_that_have_little_in_common_are_made_at_once(
     database: str, stub: Watched, models: tuple[str, ...], document: str
 ) -> None:
+    stub.latency = 0.5
+
     await debate(database, *models, document=document)
 
     assert stub.begun_before[:2] == [0, 0]

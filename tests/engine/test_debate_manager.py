@@ -17,6 +17,7 @@ from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.redaction import find_secrets, learn_secrets
 from tests.support.engines import open_engine, run_round, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.records import build_export, play_record
 from tests.support.simulation import build_request
 
@@ -112,7 +113,7 @@ async def test_many_debates_at_once_do_not_mix(database: str) -> None:
         snapshots = [await start_debate(running, question=f"Question {number}?") for number in range(30)]
         async with anyio.create_task_group() as all_at_once:
             for snapshot in snapshots:
-                all_at_once.start_soon(partial(running.step, snapshot.id, wait=5))
+                all_at_once.start_soon(partial(running.step, snapshot.id, wait=PATIENCE))
         after = [await running.load(snapshot.id) for snapshot in snapshots]
 
     for number, snapshot in enumerate(after):

@@ -33,7 +33,7 @@ async def test_one_step_is_taken_in_a_pass_in_the_order_in_which_they_were_asked
         order.append((passes[0], number))
 
     count_passes()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
         for number in range(20):
             tasks.create_task(step(number))
 
@@ -49,14 +49,14 @@ async def test_who_gives_up_waiting_holds_up_nobody() -> None:
         await turnstile.enter()
         entered.append(number)
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
         steps = [tasks.create_task(step(number)) for number in range(12)]
         await asyncio.sleep(0)
         for given_up in steps[1:9]:
             given_up.cancel()
 
     assert entered == [0, 9, 10, 11]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await turnstile.enter()
 
 
@@ -92,7 +92,7 @@ async def test_few_debates_are_opened_at_once_so_that_other_requests_find_no_que
     storage.ledger, storage.journal = ledger, journal
     models = ModelRegistry({"mine": ScriptedModel()})
     async with (
-        asyncio.timeout(5),
+        asyncio.timeout(PATIENCE),
         DebateManager(storage, SetupPlanner(models, configured_models=["mine"], environ={})) as manager,
         asyncio.TaskGroup() as tasks,
     ):

@@ -54,7 +54,7 @@ async def wait_for_status(root: str, status: int) -> None:
 async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_after_a_restart(
     start: Any, stateless: tuple[str, ...]
 ) -> None:
-    slow = {"COUNTERPOINT_MODELS": "scripted?delay=1.2", "COUNTERPOINT_DRAIN_SECONDS": "0.7"}
+    slow = {"COUNTERPOINT_MODELS": "scripted?delay=2.5", "COUNTERPOINT_DRAIN_SECONDS": "2"}
     first = start(*stateless, **slow)
     async with Client(first.address) as client, Client(first.address) as listener:
         began = await run_debate(client, wait_seconds=0)
@@ -82,7 +82,7 @@ async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_
             code, log = await anyio.to_thread.run_sync(first.end)
             took = time.monotonic() - told_at
     assert code == 128 + signal.SIGTERM
-    assert took < 10
+    assert took < PATIENCE
     assert statuses == ["running"]  # what there was, and no broken answer
     assert "Traceback" not in log
 

@@ -20,7 +20,7 @@ from tests.support.servers import Cli, OpenClient, connect_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N27", "N8")]
 
-LOCK_TIMEOUT = 0.3
+LOCK_TIMEOUT = 1.5
 ASKED = {
     "question": "Ship it?",
     "format": "verdict",
@@ -115,7 +115,7 @@ async def test_waits_for_a_lock_do_not_add_up_and_are_one_warning(
             await write(10)
 
     assert all("is locked by another program" in error for error in (*errors, told))
-    assert taken < 5 * LOCK_TIMEOUT
+    assert taken < 8 * LOCK_TIMEOUT  # a few are opened at a time, so that ten take three or four waits
     assert read["debate_id"] == debate_id
     warnings = [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
     assert ["is locked by another program" in text for text in warnings] == [True]

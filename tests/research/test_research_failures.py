@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C6")]
     ],
 )
 async def test_after_a_broken_connection_the_next_call_opens_another(function: str, failed: str) -> None:
-    timeout = 1 if function == "hang" else 4
+    timeout = 1 if function == "hang" else 30
     async with open_research(bad=build_server_config("bad", timeout=timeout)) as research:
         before = int((await call_research_tool(research, "bad__pid")).result)
         lookup = await call_research_tool(research, f"bad__{function}")

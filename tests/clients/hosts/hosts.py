@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tests.support.patience import START_PATIENCE
+
 MODULES = Path(__file__).with_name("node_modules")
 PROMPT = "Get a second opinion."
-SECONDS = 120
 
 CLOSED_PORT = "http://127.0.0.1:9"
 """The proxy of everything but loopback: a host that wants more than its model's provider finds nobody."""
@@ -47,7 +48,7 @@ class Host:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=2 * START_PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -16,6 +16,7 @@ from server.models.local.prompting import bound_schema
 from tests.contract import model as contract
 from tests.contract import tasks
 from tests.support.paths import ROOT
+from tests.support.patience import START_PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
 
@@ -107,7 +108,7 @@ class TestTheSmallModel:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=START_PATIENCE,
             check=False,
         )
 

@@ -14,7 +14,7 @@ from server.models.providers.litellm import LitellmModel, import_litellm
 from server.models.providers.model import ProviderModel, build_extras
 from tests.contract import model as contract
 from tests.support.paths import ROOT
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, START_PATIENCE
 from tests.support.provider.stub import ERROR_RESPONSES, Stub
 from tests.support.provider_models import Ask
 
@@ -294,7 +294,12 @@ async def test_offline_only_this_machine_is_asked(base: str, monkeypatch: pytest
 def test_litellm_is_imported_on_the_first_questions_and_says_nothing() -> None:
     """In a process of its own, where nothing has imported it yet."""
     done = subprocess.run(
-        [sys.executable, "-c", FIRST_USE], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", FIRST_USE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=START_PATIENCE,
+        check=False,
     )
 
     assert (done.returncode, done.stdout) == (0, "")
