@@ -61,16 +61,22 @@ def run(database: str) -> Run:
     return run
 
 
-@pytest.mark.parametrize("missing", [*([package] for package in PURPOSES), [*PURPOSES]], ids=" ".join)
-def test_it_debates_over_stdio_and_in_the_terminal_without(
-    missing: list[str], tmp_path: Path, serve: Start, run: Run, monkeypatch: pytest.MonkeyPatch
+def test_it_debates_over_stdio_without_all_of_them(
+    tmp_path: Path, serve: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(delete_packages(missing, tmp_path / "copy"))
+    monkeypatch.chdir(delete_packages(PURPOSES, tmp_path / "copy"))
     served = serve()
     served.hello()
     given = {"question": "Tea?", "models": ["scripted"], "options": {"framing": False}, "run": True}
     assert served.call("start_debate", **given)["status"] == "concluded"
     assert served.end() == (0, "")
+
+
+@pytest.mark.parametrize("missing", [*([package] for package in PURPOSES), [*PURPOSES]], ids=" ".join)
+def test_it_debates_in_the_terminal_without(
+    missing: list[str], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(delete_packages(missing, tmp_path / "copy"))
     debated = run("debate", "Coffee?", "--no-framing", "--model", "scripted")
     assert (debated.returncode, debated.stderr.count("missing")) == (0, 0)
     assert "How sure: " in debated.stdout

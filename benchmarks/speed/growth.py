@@ -18,8 +18,8 @@ from server.engine.debates import DebateManager
 from server.models import OnText, Reply, Request
 from server.settings import Settings
 
-TURN_COUNT = 520
-STATIONS = (10, 500)  # the turns at which the cost is read
+TURN_COUNT = shorten(520, 78)
+STATIONS = (10, shorten(500, 60))  # the turns at which the cost is read
 SPAN = 8  # turns before and after a station over which it is averaged
 REPEATS = shorten(3)
 CALL_REPEATS = shorten(30)

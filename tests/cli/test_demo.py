@@ -100,17 +100,6 @@ def test_a_key_ends_all_waiting_of_a_replay() -> None:
     os.close(descriptor)
 
 
-@pytest.mark.full
-def test_the_demo_debates_here_first_and_ends_with_the_recorded_answer_and_what_to_do_next(cli: Cli) -> None:
-    output = cli("demo", "--no-open").stdout
-
-    local, recorded = output.split("== Recorded: ")
-    assert "It concluded: 4 calls" in local
-    [debate_id] = re.findall(r"counterpoint show (\w+)", local)
-    assert "allow them" in cli("show", debate_id).stdout
-    assert "counterpoint keys set" in recorded[recorded.index("Cost: ") :]
-
-
 def test_the_demo_shows_the_recorded_answer_where_the_model_cannot_be_fetched(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -70,21 +70,6 @@ def read_page(host: Host, shown: str) -> str:
     return str(page["text"])
 
 
-def test_the_model_is_shown_a_second_opinion_with_votes_dissent_and_cost(host: Host, tmp_path: Path) -> None:
-    def script(shown: Sequence[str]) -> ToolCall | str:
-        return "The last words." if shown else ToolCall("start_debate", SECOND_OPINION)
-
-    [shown] = talk(host, tmp_path, script)
-    cost = ANSWERS * Decimal(PRICE_USD)
-    counts = [f"Leaning ({len(JUDGES) - 1} of {len(JUDGES)} judges", f"${cost.normalize()}"]
-    if host.shows == "data":
-        votes = [f"({judge}): {'Ben' if judge == DISSENTER else 'Ada'}, margin 2" for judge in JUDGES]
-        counts = ['"winner":"Ada"', *votes, f"{cost}"]
-
-    facts = [*counts, "A quokka verdict.", "A numbat reason.", "An ibex verdict."]
-    assert [fact for fact in facts if fact not in shown] == []
-
-
 WRONG: list[dict[str, Any]] = [
     {"question": "Which day?", "judges": {"cuont": 1}},
     {"question": "Which day?", "advisors": ["debater"]},
@@ -97,13 +82,30 @@ TOLD = [
 ]
 
 
-def test_a_wrong_call_reaches_the_server_and_the_model_is_told_what_to_do(host: Host, tmp_path: Path) -> None:
+def test_the_model_is_told_what_is_wrong_with_a_call_and_then_shown_a_second_opinion(
+    host: Host, tmp_path: Path
+) -> None:
+    calls = [*WRONG, SECOND_OPINION]
+
     def script(shown: Sequence[str]) -> ToolCall | str:
-        return ToolCall("start_debate", WRONG[len(shown)]) if len(shown) < len(WRONG) else "The last words."
+        return ToolCall("start_debate", calls[len(shown)]) if len(shown) < len(calls) else "The last words."
 
-    shown = [text.replace("\\", "") for text in talk(host, tmp_path, script)]
+    *refused, shown = talk(host, tmp_path, script)
 
-    assert [told for told, text in zip(TOLD, shown, strict=True) if told.replace("\\", "") not in text] == []
+    missing = [
+        told
+        for told, text in zip(TOLD, refused, strict=True)
+        if told.replace("\\", "") not in text.replace("\\", "")
+    ]
+    assert missing == []
+    cost = ANSWERS * Decimal(PRICE_USD)
+    counts = [f"Leaning ({len(JUDGES) - 1} of {len(JUDGES)} judges", f"${cost.normalize()}"]
+    if host.shows == "data":
+        votes = [f"({judge}): {'Ben' if judge == DISSENTER else 'Ada'}, margin 2" for judge in JUDGES]
+        counts = ['"winner":"Ada"', *votes, f"{cost}"]
+
+    facts = [*counts, "A quokka verdict.", "A numbat reason.", "An ibex verdict."]
+    assert [fact for fact in facts if fact not in shown] == []
 
 
 @pytest.fixture(scope="module")
