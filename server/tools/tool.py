@@ -127,7 +127,7 @@ class ToolCall:
         progress = build_progress(snapshot.debate)
         message = describe_progress(progress, self._reported, self.manager.find_holdup(snapshot))
         self._reported = progress
-        self._progress = max(float(progress.done), self._progress + PROGRESS_STEP)
+        self._progress = max(float(progress.done), round(self._progress + PROGRESS_STEP, 2))
         self._total = max(float(progress.expected), self._progress, self._total)
         await self._report_progress(self._progress, self._total, message)
 

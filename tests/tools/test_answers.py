@@ -86,7 +86,7 @@ async def test_before_the_end_the_answers_stand_first_marked_as_unchecked_with_w
     assert lines[0].startswith(
         f"No verdict yet. Debate {this['debate_id']}: running, at work. Reviewing: waiting for "
     )
-    assert lines[1:4] == ["**So far, checked by nobody**", '- "Keep it."', '- "Keep it."']
+    assert lines[1:4] == ["**The first answers, before any check**", '- "Keep it."', '- "Keep it."']
     assert told.structured_content["next"].startswith("step_round(")
     assert told.structured_content["answer"]["so_far"] == ["Keep it.", "Keep it."]
     assert result_text(ended).startswith('**Agreed**: "Keep it."')

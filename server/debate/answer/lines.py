@@ -204,9 +204,9 @@ def format_lines(answer: AnswerLines, debate_id: str = "") -> str:
 
 
 def format_so_far(answer: AnswerLines) -> str:
-    """The answers that nobody has checked yet, as Markdown; "" where there are none, or where it has ended."""
+    """The first answers, as Markdown; "" where there are none, or where the debate has ended."""
     lines = [f"- {quote_inline(text, WHOLE)}" for text in answer.so_far]
-    return "\n".join(["**So far, checked by nobody**", *lines]) if lines else ""
+    return "\n".join(["**The first answers, before any check**", *lines]) if lines else ""
 
 
 def format_line(line: Line) -> str:
