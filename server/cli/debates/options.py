@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from server.cli import session
 from server.debate.commands.inputs import describe_bound
 from server.debate.commands.requests import ChangesInput, DebateRequest, LimitsInput, OptionsInput
-from server.debate.commands.setup.formats import PHASES
+from server.debate.commands.setup.formats import OFFERED_PHASES
 from server.debate.facts.earlier import MOST_RECALLED
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.limits import BREAKPOINT_FORMS
@@ -122,7 +122,7 @@ CANDIDATE_OPTIONS = combine_options(
 )
 """Options of `debate`: a team that the ledger chooses."""
 
-PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
+PHASES_HELP = f"Replaces the format's phases. Repeatable: {OFFERED_PHASES}."
 EFFORT_HELP = "quick: 3 calls, standard: 4 to 8, assured: 7 or more.  [standard]"
 QUORUM_HELP = "How many debaters have to answer; with fewer it pauses.  [2]"
 

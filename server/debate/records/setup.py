@@ -188,8 +188,10 @@ def rebuild_request(setup: Opened) -> DebateRequest:
 
 def describe_phase(phase: Phase, previous: Sequence[Phase]) -> dict[str, Any]:
     """A phase as a request names it: without the number that it got because another had its name."""
-    name = phase.name.rstrip(" 0123456789")
-    name = name if choose_unique_name(name, previous) == phase.name else phase.name
+    name = phase.name.rpartition(" ")[0]
+    is_numbered = choose_unique_name(name, previous) == phase.name
+    is_numbered = is_numbered and PHASES.get(name, phase).participants == phase.participants
+    name = name if is_numbered else phase.name
     fields = {"name": name, "instruction": phase.instruction, "messages": phase.messages}
     if phase.participants == "debaters":
         fields |= {"order": phase.order, "wants": phase.wants, "repeats": phase.repeats}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.setup.formats import PHASES
+from server.debate.commands.setup.formats import OFFERED_PHASES, PHASES
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.phases import Phase
 from server.debate.views.warnings import list_setup_warnings
@@ -123,7 +123,7 @@ WITHOUT_MODERATOR = "A phase with order=moderated needs options.moderator with o
 REFUSED: dict[str, tuple[list[Any], str]] = {
     "an unknown phase": (
         ["opening", "brawl"],
-        f"[1] (brawl): there is no such phase. Phases: {', '.join(PHASES)}. A custom phase",
+        f"[1] (brawl): there is no such phase. Phases: {OFFERED_PHASES}. A custom phase",
     ),
     "a phase without a name": ([{"name": " ", "instruction": "Go on."}], "[0] ( ): a phase needs a name."),
     "judges in another order": (
@@ -159,6 +159,19 @@ def test_invalid_phases_are_refused_by_index_and_name(case: str) -> None:
     assert str(refused.value).removeprefix("options.phases").startswith(message)
 
 
+@pytest.mark.parametrize("name", [name for name, phase in PHASES.items() if phase.is_advice])
+def test_phases_of_a_second_opinion_are_in_no_other_list(name: str) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        phases("opening", {"name": name, "instruction": "Be brief.", "order": "declared"}, "verdict")
+    told = f"options.phases[1] ({name}): this phase belongs to second_opinion, which takes no list of phases."
+    assert str(refused.value).startswith(told)
+
+
+def test_a_phase_that_says_what_it_wants_may_be_called_as_one_of_a_second_opinion() -> None:
+    _, own = phases("opening", {"name": "review", "wants": "argument"})
+    assert own.is_talk
+
+
 def test_the_deliverable_may_follow_the_verdict() -> None:
     requested = ["opening", "verdict", "deliverable"]
     assert phase_names(play_phases(*requested)) == requested
@@ -181,7 +194,7 @@ PHASE_TASKS = {
 
 
 def test_the_seats_of_every_known_phase_are_told_what_to_do_in_it() -> None:
-    assert PHASE_TASKS.keys() == {name for name, phase in PHASES.items() if not phase.is_advice}
+    assert [*PHASE_TASKS] == OFFERED_PHASES.split(", ")
     debates = [
         simulate(build_setup(format="full", options={"synthesizer": True})).play(),
         simulate(build_setup(format="handoff")).play(),

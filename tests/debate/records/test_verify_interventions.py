@@ -90,6 +90,16 @@ def test_changes_that_nobody_could_ask_for_are_refused(
     assert told in refusal(lambda found: found[-1].update(change), bodies)
 
 
+@pytest.mark.parametrize(
+    ("action", "request_fields"),
+    [("threshold", {"threshold": "0.666666667"}), ("weights", {"weights": {"judge 1": "1.333333333"}})],
+)
+def test_shares_and_weights_with_nine_decimals_come_back(action: str, request_fields: dict[str, Any]) -> None:
+    bodies = steer(action, **request_fields)
+
+    assert verify_bodies(bodies).version == len(bodies)
+
+
 def test_a_pause_until_tomorrow_is_that_of_the_day_s_budget() -> None:
     at = play().play_to_round(1)
     at.add_events(Paused(cause="daily_budget", reason="spent", until="2026-11-02T00:00:00.000Z"), Resumed())

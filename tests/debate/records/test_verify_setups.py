@@ -7,6 +7,7 @@ import pytest
 
 from server.debate.commands.fork import build_fork
 from server.debate.commands.requests import ChangesInput, JudgesInput
+from server.debate.commands.setup.formats import PHASES
 from server.debate.records.bounds import TEXT_LENGTHS
 from tests.support.records import build_bodies, record, refusal, verify_bodies
 from tests.support.simulation import (
@@ -155,6 +156,37 @@ def test_a_fork_with_fewer_judges_hides_those_of_its_debate() -> None:
 
     assert setup.hidden_from_client == ("judge 3",)
     assert verify_bodies(build_bodies([setup, *past])).setup.hidden_from_client == ("judge 3",)
+
+
+@pytest.mark.parametrize(
+    "voting",
+    [
+        {"threshold": "0.666666667"},
+        {"kind": "majority", "of": "cast", "quorum": "0.333333333"},
+        {"weights": {"judge 1": "999.999999999"}},
+    ],
+)
+def test_shares_and_weights_with_nine_decimals_come_back(voting: dict[str, Any]) -> None:
+    opened = record(format="verdict", options={"voting": voting})[:1]
+
+    assert build_bodies([verify_bodies(opened).setup]) == opened
+
+
+LONG = "a" * 39 + "1"
+
+
+@pytest.mark.parametrize(
+    ("names", "last"),
+    [
+        ([LONG, LONG], f"{LONG} 2"),
+        (["audience_vote", "opening", "audience_vote 2", "audience_vote"], "audience_vote 3"),
+    ],
+)
+def test_phases_whose_names_end_in_numbers_come_back(names: list[str], last: str) -> None:
+    phases = [name if name in PHASES else {"name": name, "instruction": "Go on."} for name in names]
+    opened = record(options={"phases": phases})[:1]
+
+    assert verify_bodies(opened).setup.phases[len(names) - 1].name == last
 
 
 def test_a_debate_with_26_debaters_and_every_option_comes_back() -> None:

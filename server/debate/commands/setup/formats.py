@@ -39,6 +39,9 @@ BASELINE = Phase(name="baseline", participants="debaters", order="together", wan
 
 PHASES = {phase.name: phase for phase in KNOWN_PHASES}
 
+OFFERED_PHASES = ", ".join(phase.name for phase in KNOWN_PHASES if not phase.is_advice)
+"""The phases that `options.phases` can name: all but those of the answer format."""
+
 
 def choose_unique_name(name: str, previous: Sequence[Phase]) -> str:
     """The name; with a number if an earlier phase has it."""

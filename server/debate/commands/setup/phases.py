@@ -2,8 +2,15 @@
 
 from collections.abc import Sequence
 
-from server.debate.commands.requests import OptionsInput, PhaseInput
-from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, PHASES, Format, choose_unique_name
+from server.debate.commands.requests import DEFAULT_FORMAT, OptionsInput, PhaseInput
+from server.debate.commands.setup.formats import (
+    BASELINE,
+    FINAL_BALLOTS,
+    OFFERED_PHASES,
+    PHASES,
+    Format,
+    choose_unique_name,
+)
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.setup.phases import Block, Order, Phase, count_passes
@@ -47,11 +54,16 @@ def build_custom_phase(phase_input: PhaseInput, location: str, default_order: Or
     name, instruction = clean_line(phase_input.name), phase_input.instruction
     require(name, f"{location}: a phase needs a name.")
     require(disarm_markup(name) == name, f"{location}: its name must be no link and no mark-up.")
-    problem = f"{location}: there is no such phase. Phases: {', '.join(PHASES)}."
+    problem = f"{location}: there is no such phase. Phases: {OFFERED_PHASES}."
     advice = "A custom phase needs an `instruction` that says what its speakers are to do."
     require(name in PHASES or instruction, f"{problem} {advice}")
     base = PHASES.get(name) or Phase(name=name, participants="debaters", order="together")
     is_debaters = base.participants == "debaters"
+    require(
+        not base.is_advice or (is_debaters and phase_input.wants),
+        f"{location}: this phase belongs to {DEFAULT_FORMAT}, which takes no list of phases. "
+        "Leave it out, or give a phase of your own another name.",
+    )
     problem = f"{location}: its order is fixed, and it takes place once. Leave all but `name` out."
     require(is_debaters or not (phase_input.order or phase_input.wants or phase_input.repeats), problem)
     changes: dict[str, object] = {"instruction": instruction, "repeats": phase_input.repeats}

@@ -12,7 +12,8 @@ from server.debate.votes.voters import find_voters, verdict_source
 
 MAX_WEIGHT = 1000
 
-_FRACTION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
+_FRACTION = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,9})?")
+"""Nine decimals up to `MAX_WEIGHT`, and what they are recorded as: "0.333333333" as "333333333/1000000000"."""
 
 
 def parse_fraction(text: str, name: str, *, maximum: int) -> Fraction:
