@@ -7,8 +7,9 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from itertools import chain
 from typing import Any, Literal, NamedTuple, get_args
@@ -216,8 +217,17 @@ def build_listed_debate(
     return ListedDebate(
         **dict(build_list_row(listing, runs, provenance)),
         models=read_texts(listing, "models"),
-        **{key: str(listing.details.get(key) or "") for key in ("cost_usd", "forked_from")},
+        cost_usd=read_cost(listing),
+        forked_from=str(listing.details.get("forked_from") or ""),
     )
+
+
+def read_cost(listing: StreamListing) -> str:
+    """US dollars; "" where they are unknown or damaged."""
+    cost = str(listing.details.get("cost_usd") or "")
+    with suppress(InvalidOperation):
+        return cost if Decimal(cost or 0).is_finite() else ""
+    return ""
 
 
 MOST_KNOWN = 200  # of the newest debates, in which values are looked for

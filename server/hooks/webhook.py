@@ -107,7 +107,11 @@ async def post(
     host = webhook.host
     try:
         with anyio.fail_after(webhook.timeout):
-            addresses = await resolver(host, webhook.port)
+            try:
+                addresses = await resolver(host, webhook.port)
+            except (OSError, UnicodeError) as error:
+                reason = error.strerror or error if isinstance(error, OSError) else "it is not a host name"
+                return DeliveryResult(f"{host} cannot be found ({reason})", is_retryable=True)
             may_be_private = allow.find_access(host, webhook.port) == "private"
             if not addresses or not (may_be_private or all(map(is_public, addresses))):
                 return DeliveryResult(f"{host} has a private address and is not under allow.private")
@@ -122,10 +126,7 @@ async def post(
                 return await send(client, webhook, addresses[-1], body, headers)
     except TimeoutError:
         return DeliveryResult(f"there was no answer within {webhook.timeout:g} s", is_retryable=True)
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror or error if isinstance(error, OSError) else "it is not a host name"
-        return DeliveryResult(f"{host} cannot be found ({reason})", is_retryable=True)
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, OSError) as error:
         return DeliveryResult(f"{host} cannot be reached ({type(error).__name__})", is_retryable=True)
 
 

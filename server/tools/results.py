@@ -53,7 +53,7 @@ def leave_to_views(schema: dict[str, Any]) -> None:
         del schema["properties"][name]
 
 
-OPENED = "No model was asked: the same call with run=true holds all of it, step_round one round."
+OPENED = "No model was asked: the same call with run=true (and without again) holds all of it, step_round one round."
 FOREIGN = "This installation did not record its newest entries, so it does not run by itself."
 
 
@@ -165,6 +165,7 @@ async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: st
         effective = "running"  # also where a client's model is asked
     elif effective == "running":
         effective = "ready"
+    is_only_opened = tool == "start_debate" and not (stored.debate.answers or stored.debate.failures)
     holdup = manager.find_holdup(stored) if working else ""
     work = describe_work(build_progress(stored.debate), holdup) if effective == "running" else ""
     return {
@@ -174,7 +175,7 @@ async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: st
         "reason": (state.status_reason(stored.debate) if recorded in (effective, "running") else "")
         or (f"{work[:1].upper()}{work[1:]}." if work else "")
         or (FOREIGN if effective == "ready" and is_foreign else "")
-        or (OPENED if effective == "ready" and tool == "start_debate" else ""),
+        or (OPENED if effective == "ready" and is_only_opened else ""),
         "next": suggest_next(stored, effective, tool),
         "transcript_uri": f"{SCHEME}{stored.id}/transcript",
         "provenance": leave_out_own(stored.provenance),

@@ -8,7 +8,8 @@ from mcp import MCPError
 from mcp.types import ResourceTemplateReference
 
 from server.debate.views.catalog import VIEWS
-from server.engine.queries import build_list_row
+from server.debate.views.provenance import RECORDED_HERE
+from server.engine.queries import build_list_row, build_listed_debate
 from server.mcp.resources import PAGE_SIZE, build_transcript_resource
 from server.models.fakes.scripted import ScriptedModel
 from storage.streams import StreamListing
@@ -146,6 +147,14 @@ def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
     assert (row.round, row.tags) == (0, [])
     assert (row.question, row.opened_at, row.status) == ("(heading unreadable)", at[:19] + "Z", "running")
     assert build_transcript_resource(row).uri == "debate://abc/transcript"
+
+
+@pytest.mark.parametrize(("cost", "told"), [("0.02", "0.02"), ("abc", ""), ("NaN", ""), (None, "")])
+def test_a_damaged_cost_spoils_no_list(cost: Any, told: str) -> None:
+    at = "2026-12-01T10:00:00.000Z"
+    listing = StreamListing("abc", 7, "Tea?", "concluded", {"cost_usd": cost}, at, at)
+
+    assert build_listed_debate(listing, frozenset(), RECORDED_HERE).cost_usd == told
 
 
 @pytest.mark.requirement("M4")

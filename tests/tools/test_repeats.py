@@ -59,7 +59,9 @@ async def test_a_debate_that_is_only_opened_says_first_that_the_same_call_with_r
         held = await client.call_tool("start_debate", {**ASKED, "run": True})
 
     data = opened.structured_content
-    assert data["reason"].startswith("No model was asked: the same call with run=true holds all of it")
+    assert data["reason"].startswith(
+        "No model was asked: the same call with run=true (and without again) holds all of it"
+    )
     assert result_text(opened).startswith(f"Debate {data['debate_id']}: ready. {data['reason']}\n")
     assert held.structured_content["debate_id"] == data["debate_id"]
     assert held.structured_content["status"] == "concluded"

@@ -24,7 +24,9 @@ MAX_POSITION_BYTES = 200
 @click.option("--status", type=click.Choice(queries.STATUSES))
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Of debates that have ended.")
 @click.option("--model", help="A model, or a part of its name between slashes.")
-@click.option("--cost", type=click.Choice(COSTS), help="At least so many dollars.")
+@click.option(
+    "--cost", type=click.Choice(COSTS), help="At least so many dollars; of debates that have ended."
+)
 @click.option("--tag", help="A tag of the debate.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=queries.PAGE_SIZE, show_default=True)
 @session.json_option
@@ -35,6 +37,8 @@ def list_debates(
     """List debates, newest first. QUERY: those that contain all of its words.
 
     Columns: id, time, outcome or status, dollars, models, question. On a terminal the question stands below the rest.
+    Agreed is decided, Divided contested, Open undecided, A combination synthesis; not running is ready, cut short
+    truncated.
 
     Example: counterpoint list rust --outcome leaning
     """

@@ -133,7 +133,7 @@ DEBATE_OPTIONS = combine_options(
         callback=read_text,
         help="Your own answer: the result says first whether it stands.",
     ),
-    click.option("--team-size", type=click.IntRange(2, 26), help="How many models to choose."),
+    click.option("--team-size", type=click.IntRange(2, 26), help="How many debaters to choose models for."),
     click.option("--phase", "phases", multiple=True, help=PHASES_HELP),
     click.option(
         "--moderator",
@@ -161,7 +161,7 @@ DEBATE_OPTIONS = combine_options(
     click.option(
         "--challenges",
         type=click.Choice(get_args(ChallengeMode)),
-        help="If debaters agree in public but not in private.  [report]",
+        help="What to do if debaters agree in public but not in private.  [report]",
     ),
     click.option(
         "--effort",

@@ -122,7 +122,7 @@ async def wait_for_runner(manager: DebateManager, debate_id: str, seconds: float
 @click.option("--reason", default="", help="Why; it is recorded.")
 @click.pass_obj
 def tag(settings: Settings, debate_id: str, tags: Sequence[str], remove: bool, reason: str) -> None:
-    """Add tags to a debate, also after its end. `counterpoint list TAG` finds it.
+    """Add tags to a debate, also after its end. `counterpoint list --tag TAG` finds it.
 
     Example: counterpoint tag k3x9w2m4p7qr billing urgent
     """

@@ -88,8 +88,8 @@ STATUS_WORDS: dict[Status, str] = {
     "truncated": "cut short",
 }
 
-STANDINGS = dict[str, str]([*STATUS_WORDS.items(), *OUTCOME_WORDS.items()])
-"""Statuses and outcomes as people read them."""
+STANDINGS = dict[str, str]([*STATUS_WORDS.items(), *OUTCOME_WORDS.items(), ("synthesis", "A combination")])
+"""Statuses and outcomes as people read them in lists: a combination may be that of one judge."""
 
 
 def tell_standing(value: str) -> str:

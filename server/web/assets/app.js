@@ -22,10 +22,13 @@ const root = document.getElementById("page");
 
 let clock = 0;
 
+/** Whether news of the debate come here: else its time stands still. */
+const isFollowed = () => Boolean(app.host) && app.live.state !== "lost";
+
 function redraw() {
   document.documentElement.dataset.chain = app.chain.state;
   clearTimeout(clock);
-  if (app.host && app.debates.get(app.shown)?.status === "running") clock = setTimeout(redraw, 1_000);
+  if (isFollowed() && app.debates.get(app.shown)?.status === "running") clock = setTimeout(redraw, 1_000);
   try {
     preact.render(app.list ? html`<${List} app=${app} />` : html`<${Page} app=${app} />`, root);
   } catch {
@@ -253,10 +256,11 @@ globalThis.counterpoint = Object.freeze({
     return { debate_id: app.shown, seq: data?.entries.length || 0, status: data?.status || "", family };
   },
   list(drawn) {
+    if (drawn === app.list) return;
     const at = document.activeElement?.getAttribute("href");
     app.list = drawn;
     redraw();
-    root.querySelector(`#list a[href="${at}"]`)?.focus();  // a link that was drawn anew
+    root.querySelector(`#list a[href="${at}"]`)?.focus({ preventScroll: true });  // a link that was drawn anew
   },
   write(words) {
     app.words = words;

@@ -93,7 +93,7 @@ class Debate {
   get seconds() {
     const own = this.entries.filter((entry) => !this.drawing.inherited || entry.body.round > this.drawing.inherited);
     const times = (own.length ? own : this.entries).map((entry) => Date.parse(entry.at));
-    if (this.status === "running" && app.host) times.push(Date.now());
+    if (this.status === "running" && isFollowed()) times.push(Date.now());
     return (Math.max(...times) - Math.min(...times)) / 1000;
   }
 }

@@ -222,7 +222,7 @@ def test_a_synthesis_is_compared_by_the_position_that_was_made() -> None:
     assert side_by_side(half, made("Half in May."))["agree"] == "no"
     found = side_by_side(half, nobody)
     assert (found["agree"], found["one"]["position"], found["other"]["position"]) == ("no", "Half now.", "")
-    assert '- concluded: Agreed on a combination "Half now."\n' in render_comparison(found)
+    assert '- concluded: A combination "Half now."\n' in render_comparison(found)
 
 
 def test_all_that_a_setup_may_hold_is_compared_by_what_was_chosen() -> None:
