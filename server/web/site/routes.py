@@ -97,7 +97,8 @@ def build_site(find_visitor: FindVisitor) -> Starlette:
             try:
                 return await answer(request, visitor)
             except DebateError as error:
-                visitor.manager.presence.acknowledge(error)
+                if is_page or request.method == "POST":  # what a person asked for, not what a page refreshes
+                    visitor.manager.presence.acknowledge(error)
                 text = NO_MODEL if isinstance(error, NoModelError) else redact_error(str(error))
                 status = choose_status(error)
             except HTTPException as error:

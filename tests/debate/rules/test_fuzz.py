@@ -27,6 +27,7 @@ from server.debate.facts.events import (
 from server.debate.facts.interventions import (
     Challenged,
     NoteAdded,
+    OutcomeRecorded,
     PositionsRevised,
     Tagged,
     ThresholdChanged,
@@ -130,7 +131,7 @@ def place_of(event: Answered) -> tuple[str, int]:
 
 
 def check_step(before: Debate, event: Event, after: Debate) -> None:
-    assert before.ended is None or isinstance(event, Tagged | Untagged)
+    assert before.ended is None or isinstance(event, Tagged | Untagged | OutcomeRecorded)
     if isinstance(event, PositionsFramed | PositionsRevised):
         assert not after.rounds
         fields = {"debaters", "labels", "framing"}

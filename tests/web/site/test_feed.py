@@ -101,12 +101,15 @@ async def test_looking_at_a_lost_database_begins_no_new_one_until_somebody_was_t
             for _ in range(3):  # what a page asks for by itself
                 assert (await guest.get(f"debates/{debate_id}/record")).status_code == 503
             assert not is_there(database)
-            page = await guest.get(f"debates/{debate_id}")  # somebody loads it again
+            told = await guest.get(f"debates/{debate_id}")  # somebody loads it again
+            assert (told.status_code, is_there(database)) == (503, False)
+            assert "cannot be used" in told.text
+            page = await guest.get(f"debates/{debate_id}")  # and again
             assert (page.status_code, is_there(database)) == (404, True)
             assert "There is no debate" in page.text
-            while (told := await events.next())["trouble"]:
+            while (change := await events.next())["trouble"]:
                 pass  # files go one after the other, and each way of being lost has its words
-            assert told == {"debates": None, "trouble": ""}
+            assert change == {"debates": None, "trouble": ""}
             assert (await guest.read("list"))["list"]["rows"] == []
 
 
