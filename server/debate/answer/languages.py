@@ -17,8 +17,8 @@ class Language(NamedTuple):
     """Texts by their English; in phrases and cautions {0} is a number, and {who} a name or several.
 
     `phrases`: of how sure it is and of the cost. `cautions`: the frequent ones, or how they begin. `groups`: what is
-    between thousands. `marks`: what is written for English marks. `common`: words that about every fourth word of a
-    text is, and that other languages hardly use; "" where the script tells the language.
+    between thousands. `marks`: what is written for English marks. `common`: words that every fourth word of a text
+    is, or more; "" where the script tells the language.
     """
 
     heads: Mapping[str, str]
@@ -34,7 +34,7 @@ LANGUAGES: Mapping[str, Language] = {
         heads={
             "Agreed": "Einig",
             "Leaning": "Tendenz",
-            "Agreed on a combination": "Einig auf eine Verbindung",
+            "Agreed on a combination": "Einig über eine Kombination",
             "Divided": "Uneins",
             "Unsure": "Unsicher",
             "Open": "Offen",
@@ -44,10 +44,10 @@ LANGUAGES: Mapping[str, Language] = {
             "If {0}": "Wenn {0}",
             "Or": "Oder",
             "Your answer": "Ihre Antwort",
-            "Wrong in it": "Falsch darin",
+            "Wrong in it": "Fehler darin",
             "About the question": "Zur Frage",
             "Next": "Als Nächstes",
-            "Because": "Denn",
+            "Because": "Begründung",
             "Corrected": "Berichtigt",
             "Also found": "Außerdem gefunden",
             "Changes if": "Anders, wenn",
@@ -60,7 +60,7 @@ LANGUAGES: Mapping[str, Language] = {
             "It stands, with corrections.": "Sie hält stand, mit Berichtigungen.",
             "It does not stand.": "Sie hält nicht stand.",
             "It does not stand: no reviewer advises it.": "Sie hält nicht stand: kein Prüfer rät dazu.",
-            "The reviewers are divided about it.": "Die Prüfer sind über sie uneins.",
+            "The reviewers are divided about it.": "Die Prüfer sind sich über sie uneins.",
         },
         phrases={
             "One model family ({who})": "Eine Modellfamilie ({who}):",
@@ -78,25 +78,30 @@ LANGUAGES: Mapping[str, Language] = {
             "{0} of {1} had answered otherwise": "{0} von {1} hatten zuerst anders geantwortet",
             "1 of {0} answers missing": "1 von {0} Antworten fehlt",
             "{0} of {1} answers missing": "{0} von {1} Antworten fehlen",
-            "agree, as far as they could be read": "einig, soweit sie lesbar waren",
-            "agrees, as far as they could be read": "einig, soweit sie lesbar waren",
+            "agree, as far as they could be read": "einig, soweit die Antworten lesbar waren",
+            "agrees, as far as they could be read": "einig, soweit die Antworten lesbar waren",
             "gave this answer, and checked it": "so geantwortet und es selbst geprüft",
             "gave this answer independently; one checked it": "unabhängig voneinander diese Antwort; "
             "ein Modell hat sie geprüft",
             "gave this answer independently, and again after checking each other's": "unabhängig voneinander "
             "diese Antwort, und nach gegenseitigem Prüfen wieder",
-            "It says how likely its advice is right": "Eigene Einschätzung, dass der Rat stimmt",
-            "Each says how likely its advice is right": "Eigene Einschätzung, dass der Rat stimmt",
-            "It says how likely its other advice is right": "Eigene Einschätzung, dass ein anderer Rat stimmt",
-            "Each says how likely its other advice is right": "Eigene Einschätzung, dass ein anderer Rat stimmt",
+            "It says how likely its advice is right": "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt",
+            "Each says how likely its advice is right": "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt",
+            "It says how likely its other advice is right": "Eigene Einschätzung, wie wahrscheinlich der andere "
+            "Rat stimmt",
+            "Each says how likely its other advice is right": "Eigene Einschätzung, wie wahrscheinlich der "
+            "andere Rat stimmt",
             "for other advice": "bei anderem Rat",
             "That says little about being right: models of one family make the same mistakes": "Das sagt wenig "
             "darüber, ob es stimmt: Modelle einer Familie machen dieselben Fehler",
             "Not measured on your questions yet": "An Ihren Fragen noch nicht gemessen",
-            "On your settled questions their advice was right": "Bei Ihren geklärten Fragen war ihr Rat richtig",
+            "On your settled questions their advice was right: {who}.": "Bei Ihren geklärten Fragen war ihr Rat "
+            "richtig: {who}.",
             "{0} of {1}": "{0} von {1}",
             "Debate {who}": "Debatte {who}",
             "No calls": "Keine Aufrufe",
+            "No calls yet": "Noch keine Aufrufe",
+            "Its mirror": "Gespiegelte Debatte",
             "{0} call": "{0} Aufruf",
             "{0} calls": "{0} Aufrufe",
             "{0} turn of the caller": "{0} Beitrag des Aufrufers",
@@ -133,19 +138,19 @@ LANGUAGES: Mapping[str, Language] = {
             "{who} ({model}) was shown only a part: {0} of at least {1} tokens. What it found is not counted": "{who} "
             "({model}) bekam nur einen Teil zu sehen: {0} von mindestens {1} Tokens. Sein Ergebnis zählt nicht",
             "The limits did not pay for this": "Dafür reichte das Budget nicht",
-            "Its receipt is not signed": "Der Beleg ist nicht unterschrieben",
+            "Its receipt is not signed": "Der Beleg ist nicht signiert",
         },
         groups=".",
         common="der|das|und|ist|nicht|mit|eine?|für|auf|den|sie|zu|von|im|wenn|oder|auch|bei|sich",
     ),
     "es": Language(
         heads={
-            "Agreed": "De acuerdo",
+            "Agreed": "Acuerdo",
             "Leaning": "Tendencia",
-            "Agreed on a combination": "De acuerdo en una combinación",
-            "Divided": "Divididos",
+            "Agreed on a combination": "Acuerdo en una combinación",
+            "Divided": "Opiniones divididas",
             "Unsure": "Sin certeza",
-            "Open": "Abierto",
+            "Open": "Sin decidir",
             "No answer": "Sin respuesta",
             "Result": "Resultado",
             "{0} of {1} advise": "{0} de {1} aconsejan",
@@ -184,8 +189,8 @@ LANGUAGES: Mapping[str, Language] = {
             "agrees after checking": "de acuerdo tras revisar",
             "1 of {0} had answered otherwise": "1 de {0} había respondido otra cosa",
             "{0} of {1} had answered otherwise": "{0} de {1} habían respondido otra cosa",
-            "1 of {0} answers missing": "falta 1 de {0} respuestas",
-            "{0} of {1} answers missing": "faltan {0} de {1} respuestas",
+            "1 of {0} answers missing": "falta 1 de las {0} respuestas",
+            "{0} of {1} answers missing": "faltan {0} de las {1} respuestas",
             "agree, as far as they could be read": "de acuerdo, en lo que se pudo leer",
             "agrees, as far as they could be read": "de acuerdo, en lo que se pudo leer",
             "gave this answer, and checked it": "dio esta respuesta y la revisó",
@@ -199,18 +204,21 @@ LANGUAGES: Mapping[str, Language] = {
             "Each says how likely its other advice is right": "Probabilidad de acierto de otro consejo, según cada "
             "modelo",
             "for other advice": "para otro consejo",
-            "That says little about being right: models of one family make the same mistakes": "Eso dice poco de "
-            "si es correcta: los modelos de una familia cometen los mismos errores",
+            "That says little about being right: models of one family make the same mistakes": "Eso dice poco "
+            "sobre si la respuesta es correcta: los modelos de una misma familia cometen los mismos errores",
             "Not measured on your questions yet": "Aún no se ha medido con sus preguntas",
-            "On your settled questions their advice was right": "En sus preguntas ya resueltas acertaron",
+            "On your settled questions their advice was right: {who}.": "En sus preguntas ya resueltas "
+            "acertaron: {who}.",
             "{0} of {1}": "{0} de {1}",
             "Debate {who}": "Debate {who}",
             "No calls": "Ninguna llamada",
+            "No calls yet": "Ninguna llamada todavía",
+            "Its mirror": "Debate espejo",
             "{0} call": "{0} llamada",
             "{0} calls": "{0} llamadas",
             "{0} turn of the caller": "{0} turno de quien pregunta",
             "{0} turns of the caller": "{0} turnos de quien pregunta",
-            "{0} reused": "{0} de otro debate",
+            "{0} reused": "respuestas reutilizadas: {0}",
             "{0} tokens in": "{0} tokens leídos",
             "{0} cached": "{0} de la caché",
             "{0} out": "{0} escritos",
@@ -245,16 +253,16 @@ LANGUAGES: Mapping[str, Language] = {
             "Its receipt is not signed": "El recibo no está firmado",
         },
         groups=".",
-        common="el|los|las|y|hay|pero|más|está|son|muy|también|esto|cada|una|del|con|para|lo",
+        common="el|la|los|las|un|una|y|de|del|en|es|que|por|para|con|no|se|si|su|al|lo|le|hay|pero|más|está|son|cada",
     ),
     "fr": Language(
         heads={
-            "Agreed": "D'accord",
+            "Agreed": "Accord",
             "Leaning": "Tendance",
-            "Agreed on a combination": "D'accord sur une combinaison",
-            "Divided": "Partagés",
+            "Agreed on a combination": "Accord sur une combinaison",
+            "Divided": "Avis partagés",
             "Unsure": "Incertain",
-            "Open": "Ouvert",
+            "Open": "Non tranché",
             "No answer": "Aucune réponse",
             "Result": "Résultat",
             "{0} of {1} advise": "{0} sur {1} conseillent",
@@ -271,7 +279,7 @@ LANGUAGES: Mapping[str, Language] = {
             "Against it": "Contre",
             "Assumed": "Supposé",
             "How sure": "Degré de certitude",
-            "Keep in mind": "À retenir",
+            "Keep in mind": "À garder à l'esprit",
             "Cost": "Coût",
             "It stands.": "Elle tient.",
             "It stands, with corrections.": "Elle tient, avec des corrections.",
@@ -287,8 +295,8 @@ LANGUAGES: Mapping[str, Language] = {
             "answered; nothing was checked": "des réponses, que personne n'a relues",
             "answered; {0} of {1} advise this": "des réponses, et {0} sur {1} conseillent ceci",
             "answered differently; one checked": "des réponses différentes, qu'un seul modèle a relues",
-            "stay divided": "toujours partagées",
-            "stays divided": "toujours partagée",
+            "stay divided": "toujours en désaccord",
+            "stays divided": "toujours en désaccord",
             "agree after checking": "d'accord après relecture",
             "agrees after checking": "d'accord après relecture",
             "1 of {0} had answered otherwise": "1 sur {0} avait répondu autrement",
@@ -300,24 +308,29 @@ LANGUAGES: Mapping[str, Language] = {
             "gave this answer, and checked it": "a donné cette réponse, et l'a relue",
             "gave this answer independently; one checked it": "la même réponse séparément, relue par un modèle",
             "gave this answer independently, and again after checking each other's": "la même réponse séparément, "
-            "puis encore après s'être relus",
+            "puis à nouveau après relecture mutuelle",
             "It says how likely its advice is right": "Chances d'avoir raison, selon le modèle lui-même",
             "Each says how likely its advice is right": "Chances d'avoir raison, selon chaque modèle",
-            "It says how likely its other advice is right": "Chances d'un autre conseil, selon le modèle lui-même",
-            "Each says how likely its other advice is right": "Chances d'un autre conseil, selon chaque modèle",
+            "It says how likely its other advice is right": "Chances que son autre conseil soit juste, selon le "
+            "modèle lui-même",
+            "Each says how likely its other advice is right": "Chances que l'autre conseil soit juste, selon "
+            "chaque modèle",
             "for other advice": "pour un autre conseil",
             "That says little about being right: models of one family make the same mistakes": "Cela ne prouve pas "
             "grand-chose: les modèles d'une même famille font les mêmes erreurs",
             "Not measured on your questions yet": "Pas encore mesuré sur vos questions",
-            "On your settled questions their advice was right": "Sur vos questions déjà tranchées, ils ont eu raison",
+            "On your settled questions their advice was right: {who}.": "Sur vos questions déjà tranchées, ils "
+            "ont eu raison: {who}.",
             "{0} of {1}": "{0} sur {1}",
             "Debate {who}": "Débat {who}",
             "No calls": "Aucun appel",
+            "No calls yet": "Aucun appel pour l'instant",
+            "Its mirror": "Débat miroir",
             "{0} call": "{0} appel",
             "{0} calls": "{0} appels",
             "{0} turn of the caller": "{0} tour de l'appelant",
             "{0} turns of the caller": "{0} tours de l'appelant",
-            "{0} reused": "{0} d'un autre débat",
+            "{0} reused": "réponses réutilisées: {0}",
             "{0} tokens in": "{0} jetons lus",
             "{0} cached": "{0} en cache",
             "{0} out": "{0} écrits",
@@ -326,8 +339,8 @@ LANGUAGES: Mapping[str, Language] = {
             "{0} min": "{0} min",
             "{0} h": "{0} h",
             "price unknown": "prix inconnu",
-            "{0} call of unknown price": "{0} appel de prix inconnu",
-            "{0} calls of unknown price": "{0} appels de prix inconnu",
+            "{0} call of unknown price": "{0} appel à prix inconnu",
+            "{0} calls of unknown price": "{0} appels à prix inconnu",
             "and": "et",
         },
         cautions={
@@ -353,20 +366,20 @@ LANGUAGES: Mapping[str, Language] = {
         },
         groups="\u202f",
         marks={": ": "\u00a0: ", "; ": "\u00a0; "},
-        common="les|des|et|est|une|pour|pas|dans|vous|sur|avec|ne|au|du|ce|qui|être|plus",
+        common="le|la|les|un|une|et|de|du|des|en|est|que|qui|pour|pas|dans|vous|sur|avec|ne|au|ce|il|se|si|son|plus",
     ),
     "ja": Language(
         heads={
             "Agreed": "一致",
-            "Leaning": "傾向",
+            "Leaning": "優勢",
             "Agreed on a combination": "折衷案で一致",
             "Divided": "意見が分かれる",
             "Unsure": "確信なし",
             "Open": "未決",
             "No answer": "回答なし",
             "Result": "結果",
-            "{0} of {1} advise": "{1}人中{0}人が助言",
-            "If {0}": "もし{0}",
+            "{0} of {1} advise": "{1}人中{0}人の助言",
+            "If {0}": "{0}の場合",
             "Or": "または",
             "Your answer": "あなたの回答",
             "Wrong in it": "その誤り",
@@ -375,7 +388,7 @@ LANGUAGES: Mapping[str, Language] = {
             "Because": "理由",
             "Corrected": "訂正",
             "Also found": "ほかの指摘",
-            "Changes if": "変わる条件",
+            "Changes if": "結論が変わる条件",
             "Against it": "反対意見",
             "Assumed": "前提",
             "How sure": "確かさ",
@@ -394,13 +407,13 @@ LANGUAGES: Mapping[str, Language] = {
             "answered, and is far too small for that to count": "回答しましたが、小さすぎて参考になりません",
             "answered; nothing was checked": "回答しましたが、検証はされていません",
             "answered; {0} of {1} advise this": "回答し、{1}人中{0}人がこれを勧めています",
-            "answered differently; one checked": "回答は異なり、検証したのは1つのモデルだけです",
+            "answered differently; one checked": "回答が分かれ、検証したのは1つのモデルだけです",
             "stay divided": "意見は分かれたままです",
             "stays divided": "意見は分かれたままです",
             "agree after checking": "検証のあと一致しました",
             "agrees after checking": "検証のあと一致しました",
-            "1 of {0} had answered otherwise": "{0}人中1人は最初は別の回答でした",
-            "{0} of {1} had answered otherwise": "{1}人中{0}人は最初は別の回答でした",
+            "1 of {0} had answered otherwise": "{0}人中1人が最初は別の回答でした",
+            "{0} of {1} had answered otherwise": "{1}人中{0}人が最初は別の回答でした",
             "1 of {0} answers missing": "{0}件中1件の回答がありません",
             "{0} of {1} answers missing": "{1}件中{0}件の回答がありません",
             "agree, as far as they could be read": "読み取れた範囲では一致しています",
@@ -413,14 +426,16 @@ LANGUAGES: Mapping[str, Language] = {
             "Each says how likely its advice is right": "各モデルが見積もる正しさ",
             "It says how likely its other advice is right": "モデル自身が見積もる、別の助言の正しさ",
             "Each says how likely its other advice is right": "各モデルが見積もる、別の助言の正しさ",
-            "for other advice": "別の助言",
+            "for other advice": "別の助言では",
             "That says little about being right: models of one family make the same mistakes": "同じ系統のモデルは"
             "同じ間違いをするので、正しいという根拠としては弱いです",
             "Not measured on your questions yet": "あなたの質問ではまだ測定していません",
-            "On your settled questions their advice was right": "結果がわかった質問での正解数",
+            "On your settled questions their advice was right: {who}.": "結果がわかった質問での正解数: {who}.",
             "{0} of {1}": "{1}件中{0}件",
             "Debate {who}": "討論 {who}",
             "No calls": "呼び出しなし",
+            "No calls yet": "まだ呼び出しはありません",
+            "Its mirror": "立場を入れ替えた討論",
             "{0} call": "呼び出し{0}回",
             "{0} calls": "呼び出し{0}回",
             "{0} turn of the caller": "呼び出し側の発言{0}回",
@@ -441,13 +456,14 @@ LANGUAGES: Mapping[str, Language] = {
         cautions={
             "{who} gave no answer": "{who}の回答がありません",
             "{who} gave no review": "{who}の検証がありません",
-            "{who} gave no exchange (what it advised before counts)": "{who}は反論しませんでした（前の助言を数えます）",
+            "{who} gave no exchange (what it advised before counts)": "{who}は他の回答に応答しませんでした"
+            "（以前の助言を数えます）",
             "{who} gave no report (the server composed the answer of the reviews)": "報告がありません"
             "（回答は検証結果をまとめたものです）",
             "{who} gave no report (the server composed the answer of the reviews, and nobody checked it)": "報告が"
             "ありません（回答は検証結果をまとめたもので、最終確認はされていません）",
             "{who} gave no check (nobody has checked the answer)": "最終的な回答は確認されていません",
-            "{who} followed different answers in its two readings, and has no vote": "{who}は2回の検討で別の回答を"
+            "{who} followed different answers in its two readings, and has no vote": "{who}は2回の検討で異なる回答を"
             "選んだため、票に数えません",
             "Who checked the answer would not act on it, and names no fault that matters": "回答を確認したモデルは"
             "これに従わないとしていますが、重大な誤りは挙げていません",
@@ -467,6 +483,7 @@ LANGUAGES: Mapping[str, Language] = {
             " (": "（",
             ")": "）",
             " と ": "と",
+            "では ": "では",
         },
     ),
     "zh": Language(
@@ -474,7 +491,7 @@ LANGUAGES: Mapping[str, Language] = {
             "Agreed": "一致",
             "Leaning": "倾向",
             "Agreed on a combination": "一致同意综合方案",
-            "Divided": "分歧",
+            "Divided": "意见分歧",
             "Unsure": "不确定",
             "Open": "未定",
             "No answer": "没有答案",
@@ -489,7 +506,7 @@ LANGUAGES: Mapping[str, Language] = {
             "Because": "理由",
             "Corrected": "更正",
             "Also found": "另外发现",
-            "Changes if": "何时改变",
+            "Changes if": "结论何时会变",
             "Against it": "反对意见",
             "Assumed": "假设",
             "How sure": "把握程度",
@@ -517,24 +534,26 @@ LANGUAGES: Mapping[str, Language] = {
             "{0} of {1} had answered otherwise": "{1}位中有{0}位原先回答不同",
             "1 of {0} answers missing": "{0}个回答中缺1个",
             "{0} of {1} answers missing": "{1}个回答中缺{0}个",
-            "agree, as far as they could be read": "就能读懂的部分而言一致",
-            "agrees, as far as they could be read": "就能读懂的部分而言一致",
+            "agree, as far as they could be read": "就能读懂的部分而言，意见一致",
+            "agrees, as far as they could be read": "就能读懂的部分而言，意见一致",
             "gave this answer, and checked it": "给出了这个回答，并自己检查过",
             "gave this answer independently; one checked it": "各自独立给出了这个回答，有一个模型检查过",
             "gave this answer independently, and again after checking each other's": "各自独立给出了这个回答，"
             "互相检查后仍然如此",
-            "It says how likely its advice is right": "模型自己估计的正确率",
-            "Each says how likely its advice is right": "各模型自己估计的正确率",
-            "It says how likely its other advice is right": "模型自己估计的其他建议的正确率",
-            "Each says how likely its other advice is right": "各模型自己估计的其他建议的正确率",
-            "for other advice": "其他建议",
+            "It says how likely its advice is right": "模型自己估计的正确概率",
+            "Each says how likely its advice is right": "各模型自己估计的正确概率",
+            "It says how likely its other advice is right": "模型自己估计的其他建议的正确概率",
+            "Each says how likely its other advice is right": "各模型自己估计的其他建议的正确概率",
+            "for other advice": "其他建议：",
             "That says little about being right: models of one family make the same mistakes": "这并不能说明答案"
             "正确：同一家族的模型会犯同样的错误",
             "Not measured on your questions yet": "尚未用你的问题检验过",
-            "On your settled questions their advice was right": "在你已有结论的问题上，建议正确的次数",
-            "{0} of {1}": "{1}次中{0}次",
+            "On your settled questions their advice was right: {who}.": "在你已有结论的问题上，建议正确的次数: {who}.",
+            "{0} of {1}": "{0}/{1}",
             "Debate {who}": "辩论 {who}",
             "No calls": "没有调用",
+            "No calls yet": "尚未调用",
+            "Its mirror": "立场互换的辩论",
             "{0} call": "调用{0}次",
             "{0} calls": "调用{0}次",
             "{0} turn of the caller": "调用方发言{0}次",
@@ -555,7 +574,7 @@ LANGUAGES: Mapping[str, Language] = {
         cautions={
             "{who} gave no answer": "{who}没有回答",
             "{who} gave no review": "{who}没有检查",
-            "{who} gave no exchange (what it advised before counts)": "{who}没有回应其他人（以它之前的建议为准）",
+            "{who} gave no exchange (what it advised before counts)": "{who}没有回应其他回答（以它之前的建议为准）",
             "{who} gave no report (the server composed the answer of the reviews)": "没有报告（答案由各份检查汇总）",
             "{who} gave no report (the server composed the answer of the reviews, and nobody checked it)": "没有报告"
             "（答案由各份检查汇总，未经复核）",
@@ -573,7 +592,7 @@ LANGUAGES: Mapping[str, Language] = {
         },
         marks={
             ". ": "。",
-            ", ": "、",
+            ", ": "，",
             ": ": "：",
             "; ": "；",
             "： ": "：",
@@ -587,8 +606,19 @@ LANGUAGES: Mapping[str, Language] = {
 COMMON_SHARE = 0.12
 """Of the words of a text, that common words of its language are at least."""
 
+RIVALS = (
+    "il|lo|la|i|gli|le|un|una|di|del|della|che|e|è|per|in|con|non|no|se|si|al|da|nel|sono|ma",  # Italian
+    "el|la|els|les|un|una|i|de|del|dels|en|és|es|que|per|amb|no|si|se|al|ha|més",  # Catalan
+    "o|os|as|um|uma|un|e|de|do|da|em|en|é|que|por|para|com|con|não|non|no|se|na|ao|está|mais|cada",  # Portuguese
+    "de|din|în|la|un|o|și|a|al|au|ce|cu|nu|este|e|pe|se|mai|sunt|care",  # Romanian
+    "de|het|een|en|van|is|in|op|met|voor|niet|te|dat|die|den|zijn|of|ook",  # Dutch
+    "den|der|det|de|en|er|i|og|och|at|att|av|af|på|med|som|är",  # Danish, Norwegian and Swedish
+)
+"""Common words of neighbours without an entry, those they share with one among them."""
+
 _COUNTED = re.compile(r"(\d+) of (\d+) advise")
 _SLOT = re.compile(r"\{(\w+)\}")
+_SENTENCES = re.compile(r"(?<=\. )")
 
 
 def find_language(text: str) -> str:
@@ -596,13 +626,14 @@ def find_language(text: str) -> str:
     scripts = weigh_scripts(text)
     if scripts["CJK"] > CLEARLY * scripts.total():
         return "ja" if count_kana(text) > CLEARLY * sum(map(str.isalpha, text)) else "zh"
-    counts = {
-        name: len(re.findall(rf"\b(?:{one.common})\b", text.casefold()))
-        for name, one in LANGUAGES.items()
-        if one.common
-    }
+    counts = {name: count_words(text, one.common) for name, one in LANGUAGES.items() if one.common}
     most = max(counts, key=lambda language: counts[language])
-    return most if counts[most] > COMMON_SHARE * len(text.split()) else "en"
+    least = max(COMMON_SHARE * len(text.split()), *(count_words(text, rival) for rival in RIVALS))
+    return most if counts[most] > least else "en"
+
+
+def count_words(text: str, words: str) -> int:
+    return len(re.findall(rf"\b(?:{words})\b", text.casefold()))
 
 
 def name_head(head: str, language: str, *values: str) -> str:
@@ -614,16 +645,22 @@ def name_head(head: str, language: str, *values: str) -> str:
 
 
 def tell(text: str, language: str) -> str:
-    """What we say of how sure an answer is, or of its cost; what the language has no phrase for stays English."""
+    """What we say of how sure an answer is, or of its cost: each sentence whole in a language, or whole in English."""
     if language not in LANGUAGES:
         return text
-    known = LANGUAGES[language]
+    return "".join(tell_sentence(one, language) for one in _SENTENCES.split(f"{text} ")).rstrip()
+
+
+def tell_sentence(sentence: str, language: str) -> str:
+    """A sentence, if phrases cover all of its words; names in their slots are no words."""
+    known, told, rest = LANGUAGES[language], sentence, sentence
     for pattern, phrase in compile_phrases(language):
-        text = pattern.sub(partial(fill, phrase, known.groups), text)
-    text += " "
+        told, rest = pattern.sub(partial(fill, phrase, known.groups), told), pattern.sub("", rest)
+    if any(map(str.isalpha, rest)):
+        return sentence
     for english, mark in known.marks.items():
-        text = text.replace(english, mark)
-    return text.rstrip()
+        told = told.replace(english, mark)
+    return told
 
 
 def tell_caution(text: str, language: str) -> str:
@@ -631,29 +668,30 @@ def tell_caution(text: str, language: str) -> str:
     for pattern, phrase in compile_cautions(language):
         if found := pattern.match(text):
             known, rest = LANGUAGES[language], text[found.end() :]
-            return fill(phrase, known.groups, found) + known.marks.get(f"{rest} ", rest)
+            return fill(phrase, known.groups, found) + known.marks.get(f"{rest} "[:2], rest[:2]) + rest[2:]
     return text
 
 
 @lru_cache
 def compile_phrases(language: str) -> list[tuple[re.Pattern[str], str]]:
-    return [*compile_all(LANGUAGES[language].phrases)]
+    return [*compile_all(LANGUAGES[language].phrases, end=r"(?!\w)")]
 
 
 @lru_cache
 def compile_cautions(language: str) -> list[tuple[re.Pattern[str], str]]:
-    return [*compile_all(LANGUAGES[language].cautions)] if language in LANGUAGES else []
+    known = LANGUAGES[language].cautions if language in LANGUAGES else {}
+    return [*compile_all(known, end="(?=[.:]|$)")]
 
 
-def compile_all(texts: Mapping[str, str]) -> Iterator[tuple[re.Pattern[str], str]]:
+def compile_all(texts: Mapping[str, str], *, end: str) -> Iterator[tuple[re.Pattern[str], str]]:
     """Patterns of English texts, those with more words of their own first: others may be a part of them."""
     for english in sorted(texts, key=lambda one: -len(_SLOT.sub("", one))):
         pattern = re.sub(r"\\\{(\w+)\\\}", build_slot, re.escape(english))
-        yield re.compile(rf"(?<![\w.,$]){pattern}(?!\w)"), texts[english]
+        yield re.compile(rf"(?<![\w.,$]){pattern}{end}"), texts[english]
 
 
 def build_slot(found: re.Match[str]) -> str:
-    return rf"(?P<_{found[1]}>{'[0-9]+(?:,[0-9]{3})*' if found[1].isdigit() else '[^()]+?'})"
+    return rf"(?P<_{found[1]}>{'[0-9]+(?:,[0-9]{3})*' if found[1].isdigit() else '(?:(?!: )[^()])+?'})"
 
 
 def fill(phrase: str, groups: str, found: re.Match[str]) -> str:
