@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
-from server.debate.commands.requests import DebateRequest
+from server.debate.commands.requests import ChangesInput, DebateRequest, JudgesInput
+from server.debate.facts.advice import Reviewed
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.interventions.action import InterventionRequest
 from server.debate.records.bounds import MAX_ENTRIES
@@ -26,7 +27,7 @@ from server.settings import ResearchServer
 from storage.canonical import encode_canonical, genesis_hash, link_hash
 from storage.sqlite import SqliteStorage
 from tests.contract.journal_restore import build_entries
-from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.engines import open_engine, run_debate, run_round, start_debate
 from tests.support.paths import ROOT
 from tests.support.records import build_bodies, build_export, play_record
 from tests.support.simulation import build_debaters, build_setup, label_positions, simulate, task_script
@@ -84,6 +85,24 @@ async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Pa
     assert restored.debate == snapshot.debate
     assert (listed.status, listed.details["outcome"]) == ("concluded", data["result"] and "leaning")
     assert (listed.opened_at, listed.changed_at) == (snapshot.entries[0].at, snapshot.entries[-1].at)
+
+
+async def test_a_fork_of_a_second_opinion_with_more_reviewers_goes_on_elsewhere(tmp_path: Path) -> None:
+    asked = {"format": "second_opinion", "options": {"judges": {"models": ["scripted"]}}}
+    async with open_engine(tmp_path / "a.db", default="scripted") as first:
+        parent = await run_round(first, **asked)
+        changes = ChangesInput(judges=JudgesInput(count=3))
+        forks = [await first.fork(parent.id, at_round, changes, actor="test") for at_round in (0, 1)]
+        exported = [await export_debate(first, fork.id) for fork in forks]
+    async with open_engine(tmp_path / "b.db", default="scripted") as second:
+        for data, fork in zip(exported, forks, strict=True):
+            snapshot, _ = await restore_debate(second, data)
+            assert snapshot.debate == fork.debate
+            while not snapshot.debate.ended:
+                snapshot = await second.step(fork.id, wait=5)
+            assert {review.seat for review in snapshot.debate.advice if isinstance(review, Reviewed)} == {
+                f"judge {number}" for number in (1, 2, 3)
+            }
 
 
 async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from server.debate.commands.setup.debaters import check_name_is_free
 from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import build_breakpoints, check_breakpoints
+from server.debate.commands.setup.seats import check_escalation
 from server.debate.facts import events, interventions
 from server.debate.facts.answers import (
     DefaultPlanUsed,
@@ -32,7 +33,7 @@ from server.debate.facts.setup import seats
 from server.debate.facts.setup.documents import Document
 from server.debate.facts.setup.ledger import Team
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.seats import MODERATOR, Debater, JudgePanel
+from server.debate.facts.setup.seats import AWAITED, MODERATOR, Debater, JudgePanel
 from server.debate.facts.text import join_names
 from server.debate.interventions.action import Inheritance
 from server.debate.interventions.registry import Steering, find_action
@@ -207,17 +208,33 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
         open_options = tuple(name for name in setup.effort.open if name != "judges")
         fields["effort"] = setup.effort.model_copy(update={"open": open_options})
     changed_setup = setup.model_copy(update=fields)
+    has_other_seats = changes.models or changes.judges
+    changed_setup = fit_to_seats(plan_answering(changed_setup) if has_other_seats else changed_setup)
+    check_escalation(changed_setup)
     check_breakpoints(changed_setup)
-    return keep_labels(choose_writers(changed_setup) if changes.models else changed_setup, at_round)
+    return keep_labels(changed_setup, at_round)
 
 
-def choose_writers(setup: Opened) -> Opened:
-    """The set-up with those of its advisors' models that write and check; unchanged where there are no advisors."""
+def plan_answering(setup: Opened) -> Opened:
+    """The set-up with a label for each review, and who writes and checks; unchanged where there are no advisors."""
     answering = setup.answering
     if not (answering and setup.effort):
         return setup
     planned = add_answering(setup, FORMATS[DEFAULT_FORMAT], answering.mine, setup.effort.level)
     return label_seats(planned, answering.labels)
+
+
+def fit_to_seats(setup: Opened) -> Opened:
+    """The set-up without what is for seats that a fork does not have, or a mirror that its effort would not choose."""
+    seats = seat_models(setup)
+    fields: dict[str, Any] = {
+        "weights": tuple(weight for weight in setup.weights if weight.seat in seats),
+        "prompt_functions": tuple(seat for seat in setup.prompt_functions if not seat or seat in seats),
+    }
+    models = {*setup.judges.models, *(debater.model for debater in setup.debaters)}
+    if setup.effort and "mirror" in setup.effort.open and models & AWAITED:
+        fields["mirror"] = "off"
+    return setup.model_copy(update=fields)
 
 
 def keep_labels(setup: Opened, at_round: int) -> Opened:

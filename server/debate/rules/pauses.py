@@ -153,7 +153,7 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
         return slots, min(quorum, len(slots))
     if phase.is_judgment:
         slots = tuple(slot for slot in slots if slot.task == "judgment")
-        return slots, debate.setup.judges.quorum
+        return slots, min(debate.setup.judges.quorum, len({slot.seat for slot in slots}))
     if phase.participants == "synthesizer":
         failures = slot_failures(debate, (SYNTHESIZER, 0))
         has_only_bad_replies = bool(failures) and all(f.cause in REPAIRABLE_CAUSES for f in failures)

@@ -92,11 +92,12 @@ def label_debaters(setup: Opened, debaters: Sequence[Debater]) -> tuple[str, ...
     return draw_labels(setup.seed, len(debaters), list_texts(setup, debaters))
 
 
-def label_seats(setup: Opened, labels: Sequence[str] = ()) -> Opened:
-    """The set-up with these labels, or drawn anew: of its debaters, or of advisors, answers and reviews."""
+def label_seats(setup: Opened, kept: Sequence[str] = ()) -> Opened:
+    """The set-up with a label for each of its debaters, or of its answers and reviews: these, then others drawn."""
     answering = setup.answering
     count = len(answering.labels) if answering else len(setup.debaters)
-    labels = tuple(labels) or draw_labels(setup.seed, count, list_texts(setup, setup.debaters))
+    drawn = draw_labels(setup.seed, count, list_texts(setup, setup.debaters))
+    labels = tuple(dict.fromkeys((*kept, *drawn)))[:count]
     answering = answering and answering.model_copy(update={"labels": labels})
     return setup.model_copy(update={"labels": labels[: len(setup.debaters)], "answering": answering})
 

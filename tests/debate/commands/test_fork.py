@@ -7,6 +7,7 @@ import pytest
 
 from server.debate.commands.fork import is_inherited
 from server.debate.commands.setup.estimate import estimate
+from server.debate.commands.setup.open import add_prompt_functions
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
@@ -14,6 +15,8 @@ from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.state import build_state
 from server.debate.views.warnings import list_setup_warnings, list_verdict_warnings
+from tests.support.golden_plays.setups import PARENT_ID
+from tests.support.records import build_bodies, verify_bodies
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -28,6 +31,9 @@ from tests.support.simulation import (
 )
 
 pytestmark = pytest.mark.requirement("N9")
+
+ORIGIN = dict.fromkeys(("forked_from", "forked_root"), PARENT_ID)
+"""As a record names a parent."""
 
 SIDES = [{"name": "Ada", "stance": "ship", "model": "one"}, {"name": "Bob", "stance": "wait"}]
 
@@ -190,6 +196,36 @@ class TestChanges:
         child = parent.fork(1, correct_oneself, judges={"count": 2})
         assert child.debate.setup.judges.quorum == 2
         assert child.play().status == "concluded"
+
+    def test_weights_and_prompts_of_judges_whom_it_does_not_have_are_left_out(self) -> None:
+        options = {"judges": {"count": 3}, "voting": {"weights": {"judge 1": "2", "judge 3": "2"}}}
+        opened = add_prompt_functions(build_setup(options=options), ["judge 3", ""])
+        setup = simulate(label_positions(opened)).fork(0, judges={"count": 2}).debate.setup
+        assert ([weight.seat for weight in setup.weights], setup.prompt_functions) == (["judge 1"], ("",))
+        assert verify_bodies(build_bodies([setup.model_copy(update=ORIGIN)])).setup.weights == setup.weights
+
+    @pytest.mark.parametrize(
+        ("changes", "who"),
+        [({"judges": {"models": ["caller"]}}, "a judge"), ({"models": {"Proponent": "human"}}, "Proponent")],
+    )
+    def test_a_mirror_that_was_asked_for_cannot_be_held_with_people(
+        self, changes: dict[str, Any], who: str
+    ) -> None:
+        parent = simulate(label_positions(build_setup(options={"mirror": True})))
+        assert f"can ask nobody for {who}. Give models to those seats" in refusal(parent, 0, **changes)
+        parent = simulate(label_positions(build_setup(["a", "b"], options={"effort": "assured"})))
+        setup = parent.fork(0, **changes).debate.setup
+        assert (parent.debate.setup.mirror, setup.mirror) == ("if_decided", "off")
+        assert verify_bodies(build_bodies([setup.model_copy(update=ORIGIN)])).setup.mirror == "off"
+
+    def test_a_recorded_fork_whose_quorum_is_of_more_judges_pauses_for_none_that_are_not_there(self) -> None:
+        def correct_oneself(call: Call) -> ScriptAnswer:
+            return "" if call.seat == "judge 1" and call.attempt == 1 else default_script(call)
+
+        opened = build_setup()
+        panel = opened.judges.model_copy(update={"quorum": 3})
+        recorded = simulate(opened.model_copy(update={"judges": panel}), correct_oneself)
+        assert recorded.play().status == "concluded"
 
     def test_the_rest_of_the_set_up_can_change(self) -> None:
         parent = played(documents=[{"title": "a", "text": "A"}], options={"instructions": "Be brief."})

@@ -742,6 +742,38 @@ def test_a_fork_takes_over_rounds_and_asks_for_the_rest(at_round: int) -> None:
     assert verify_bodies(build_bodies([opened, *fork.events[1:]])).verdict == fork.debate.verdict
 
 
+@pytest.mark.parametrize("at_round", [0, 1])
+@pytest.mark.parametrize(
+    ("models", "judges", "changes", "reviewers"),
+    [
+        (("local", "beta/b"), [], {"models": {"Advisor 1": "gamma/c"}}, 2),
+        (("alpha/a", "beta/b"), [], {"models": {"Advisor 1": "local"}}, 1),
+        (("alpha/a", "beta/b"), ["m/1"], {"judges": {"models": ["m/1", "m/2", "m/3"]}}, 3),
+        (("alpha/a", "beta/b"), ["m/1", "m/2", "m/3"], {"judges": {"models": ["m/1"]}}, 1),
+    ],
+)
+def test_a_fork_has_a_label_for_each_of_its_reviewers(
+    at_round: int, models: tuple[str, ...], judges: list[str], changes: dict[str, Any], reviewers: int
+) -> None:
+    parent = begin_advice(open_advice(models, options={"judges": {"models": judges}}), blind="AB")
+    fork = parent.play_through_round(1).fork(at_round, **changes)
+
+    def review_apart(call: Call) -> Any:
+        place = build_panel(fork.debate).reviewers.index(call.seat)
+        return build_reply(fork.debate, call, place, "AB", [*APART, APART[1]], [])
+
+    told = {"recommendation": "Advice in the end", "same_as": [], "probability": 70}
+    replies = {"review": review_apart, "exchange": told}
+    fork.script = build_script(lambda: fork.debate, blind="AB", replies=replies)
+    fork.play()
+    before, after = build_panel(parent.debate).labels, build_panel(fork.debate).labels
+    assert len({*after}) == len(after) == 3 + reviewers
+    assert after[: len(before)] == before[: len(after)]
+    assert ("exchange" in list_phases(fork)) == (reviewers > 1)
+    opened = fork.events[0].model_copy(update={"forked_from": PARENT_ID, "forked_root": PARENT_ID})
+    assert verify_bodies(build_bodies([opened, *fork.events[1:]])).verdict == fork.debate.verdict
+
+
 def test_breakpoints_hold_it_before_an_exchange_and_before_the_report() -> None:
     script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
     played = play_advice(open_advice(options={"pause_when": ["contested", "verdict"]}), **script)
