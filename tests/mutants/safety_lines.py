@@ -275,9 +275,9 @@ SAFETY_LINES = {
         "tests/upkeep/test_copy.py::test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two",
     ),
     "find debates by tags that were taken away": SafetyLine(
-        "server/engine/database/summaries.py",
-        "return [tag for tag in tags if tag in debate.tags]",
-        "return [*tags]",
+        "server/debate/interventions/tags.py",
+        "return (tag for tag in fact.tags if tag in debate.tags)",
+        "return fact.tags",
         "tests/upkeep/test_copy.py::test_a_tag_that_was_taken_away_finds_the_debate_in_neither",
     ),
     "let in to the pages who has no token": SafetyLine(
