@@ -11,10 +11,11 @@ from server.debate.analysis.debates import format_weight, pool_judges, read_cali
 from server.debate.analysis.judgments import spread_belief
 from server.debate.answer.count import describe_agreement, find_probability
 from server.debate.answer.debates import build_panel, count_debate
-from server.debate.answer.lines import UNMEASURED
+from server.debate.answer.lines import UNMEASURED, describe_record
 from server.debate.answer.sides import tell_side
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.quoting import quote_heading
+from server.debate.facts.setup.ledger import Standing
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
 from server.debate.votes.counting import UNKNOWN_WEIGHT, Count
@@ -73,7 +74,7 @@ def build_advice_confidence(debate: Debate) -> Confidence:
     panel, count = build_panel(debate), count_debate(debate)
     return Confidence(
         value=compute_advice_confidence(debate),
-        basis=f"{describe_agreement(panel, count)} {describe_record(debate)}".lstrip(),
+        basis=f"{describe_agreement(panel, count)} {describe_record(list_standings(debate))}".lstrip(),
         reference=RECORDED if count.is_agreed_by_families else {},
     )
 
@@ -95,13 +96,10 @@ def compute_advice_confidence(debate: Debate) -> float | None:
     return round(pool_beliefs(asked, sides, calibration)[count.ahead], 2)
 
 
-def describe_record(debate: Debate) -> str:
-    """How often the advice of these models was right where the outcome is known."""
+def list_standings(debate: Debate) -> tuple[Standing, ...]:
+    """How often the advice of these models was right, once enough outcomes are known."""
     ledger = debate.setup.ledger
-    if ledger is None or not ledger.calibrated_items:
-        return UNMEASURED
-    records = ", ".join(f"{one.judge} {one.right} of {one.asked}" for one in ledger.standings)
-    return f"On your settled questions their advice was right: {records}."
+    return ledger.standings if ledger and ledger.calibrated_items else ()
 
 
 def describe_ledger(debate: Debate) -> str:

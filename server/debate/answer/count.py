@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from server.debate.answer.languages import join_sentences, say
 from server.debate.answer.panel import Panel
 from server.debate.answer.sides import OWN, Sides, find_sides
 from server.debate.facts.advice import MINE
@@ -159,24 +160,28 @@ def name_outcome(count: AdviceCount) -> str:
     return OUTCOME_WORDS[count.outcome]
 
 
-def describe_agreement(panel: Panel, count: AdviceCount) -> str:
+def describe_agreement(panel: Panel, count: AdviceCount, language: str = "en") -> str:
     """What agreed with what, in a sentence or two: how sure the answer is."""
     if not panel.advised:
         return ""
-    families = list_families(panel)
+    families, course = list_families(panel), describe_course(panel, count, language)
     listed = ", ".join(families)
-    one = f"One model family ({listed})"
-    what = "model families" if WRITTEN.isdisjoint(families) else "authors"  # a person is no model
-    who = one if len(families) == 1 else f"{len(families)} {what} ({listed})"
-    told = [f"{who} {describe_course(panel, count)}."]
-    if panel.readers:
-        told.append(describe_probabilities(panel, count))
     if len(families) == 1:
-        told.append("That says little about being right: models of one family make the same mistakes.")
-    return " ".join(told)
+        who = say("One model family ({0}) {1}.", language, listed, course)
+    elif WRITTEN.isdisjoint(families):
+        who = say("{0} model families ({1}) {2}.", language, len(families), listed, course)
+    else:  # a person is no model
+        who = say("{0} authors ({1}) {2}.", language, len(families), listed, course)
+    shares = describe_probabilities(panel, count, language) if panel.readers else ""
+    caveat = (
+        "That says little about being right: models of one family make the same mistakes."
+        if len(families) == 1
+        else ""
+    )
+    return join_sentences((who, shares, say(caveat, language)), language)
 
 
-def describe_probabilities(panel: Panel, count: AdviceCount) -> str:
+def describe_probabilities(panel: Panel, count: AdviceCount, language: str) -> str:
     """How likely the reviewers hold their advice to be right; of those against the side ahead apart."""
     alike = [seat for seat in panel.readers if not count.ahead or seat in count.supporters]
     shares, others = (
@@ -185,34 +190,31 @@ def describe_probabilities(panel: Panel, count: AdviceCount) -> str:
     )
     who = "It says" if len(panel.readers) == 1 else "Each says"
     if not shares:  # the only one who checked the answers advises something else
-        return f"{who} how likely its other advice is right: {others}."
-    return (
-        f"{who} how likely its advice is right: {shares}{f'; for other advice {others}' if others else ''}."
-    )
-
-
-def describe_course(panel: Panel, count: AdviceCount) -> str:
-    """How those who answered came to where they stand, after "2 model families"."""
-    held, asked, moved = len(count.supporters), len(panel.voters), len(count.sides.moved)
-    case, s = find_case(panel, count), "s" if len(list_families(panel)) == 1 else ""
-    if case == "none":
-        is_small = not any(answer.informative for answer in panel.advised.values())
-        return (
-            "answered, and is far too small for that to count"
-            if is_small
-            else "answered; nothing was checked"
+        return say(f"{who} how likely its other advice is right: {{0}}.", language, others)
+    if others:
+        return say(
+            "Each says how likely its advice is right: {0}; for other advice {1}.", language, shares, others
         )
-    if case == "majority":
-        return f"answered; {held} of {asked} advise this"
-    if case == "divided":
-        return "answered differently; one checked" if panel.is_quick else f"stay{s} divided"
-    missing = len(panel.advisors) - len(panel.advised)
-    courses = {
-        f"agree{s} after checking; {moved} of {asked} had answered otherwise": moved > 0,
-        f"agree{s} after checking; {missing} of {len(panel.advisors)} answers missing": missing > 0,
-        f"agree{s}, as far as they could be read: {held} of {asked}": held < asked,
-        "gave this answer, and checked it": asked == 1,
-        "gave this answer independently; one checked it": len(panel.readers) == 1,
-    }
-    otherwise = "gave this answer independently, and again after checking each other's"
-    return next((course for course, holds in courses.items() if holds), otherwise)
+    return say(f"{who} how likely its advice is right: {{0}}.", language, shares)
+
+
+def describe_course(panel: Panel, count: AdviceCount, language: str) -> str:
+    """How those who answered came to where they stand, after "2 model families": the first course that holds."""
+    held, asked, moved = len(count.supporters), len(panel.voters), len(count.sides.moved)
+    case, missing = find_case(panel, count), len(panel.advisors) - len(panel.advised)
+    is_small = not any(answer.informative for answer in panel.advised.values())
+    courses: tuple[tuple[bool, str, tuple[int, ...]], ...] = (
+        (case == "none" and is_small, "answered, and is far too small for that to count", ()),
+        (case == "none", "answered; nothing was checked", ()),
+        (case == "majority", "answered; {0} of {1} advise this", (held, asked)),
+        (case == "divided" and panel.is_quick, "answered differently; one checked", ()),
+        (case == "divided", "stay{s} divided", ()),
+        (moved > 0, "agree{s} after checking; {0} of {1} had answered otherwise", (moved, asked)),
+        (missing > 0, "agree{s} after checking; {0} of {1} answers missing", (missing, len(panel.advisors))),
+        (held < asked, "agree{s}, as far as they could be read: {0} of {1}", (held, asked)),
+        (asked == 1, "gave this answer, and checked it", ()),
+        (len(panel.readers) == 1, "gave this answer independently; one checked it", ()),
+        (True, "gave this answer independently, and again after checking each other's", ()),
+    )
+    course, values = next((course, values) for holds, course, values in courses if holds)
+    return say(course, language, *values, s="s" if len(list_families(panel)) == 1 else "")

@@ -1,37 +1,31 @@
-"""The words of the server in an answer, in the language of the answer: its heads, how sure it is, what it cost.
+"""The words of the server in an answer, in the language of the answer: its heads, and how sure it is.
 
 Another language is another entry of `LANGUAGES`.
 """
 
-# ruff: noqa: RUF001  (marks of Japanese and Chinese)
+# ruff: noqa: E501, RUF001  (a text is a line; marks of Japanese and Chinese)
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from server.debate.answer.scripts import CLEARLY, count_kana, weigh_scripts
 
 
 class Language(NamedTuple):
-    """Texts by their English; in phrases and cautions {0} is a number, and {who} a name or several.
+    """`texts`: by their English. `common`: words that every fourth word of a text is, or more; "" where the script tells.
 
-    `phrases`: of how sure it is and of the cost. `cautions`: the frequent ones, or how they begin. `groups`: what is
-    between thousands. `marks`: what is written for English marks. `common`: words that every fourth word of a text
-    is, or more; "" where the script tells the language.
+    `space`: between sentences.
     """
 
-    heads: Mapping[str, str]
-    phrases: Mapping[str, str]
-    cautions: Mapping[str, str]
-    groups: str = ","
-    marks: Mapping[str, str] = {}
+    texts: Mapping[str, str]
     common: str = ""
+    space: str = " "
 
 
 LANGUAGES: Mapping[str, Language] = {
     "de": Language(
-        heads={
+        texts={
             "Agreed": "Einig",
             "Leaning": "Tendenz",
             "Agreed on a combination": "Einig über eine Kombination",
@@ -61,90 +55,34 @@ LANGUAGES: Mapping[str, Language] = {
             "It does not stand.": "Sie hält nicht stand.",
             "It does not stand: no reviewer advises it.": "Sie hält nicht stand: kein Prüfer rät dazu.",
             "The reviewers are divided about it.": "Die Prüfer sind sich über sie uneins.",
-        },
-        phrases={
-            "One model family ({who})": "Eine Modellfamilie ({who}):",
-            "{0} model families ({who})": "{0} Modellfamilien ({who}):",
-            "{0} authors ({who})": "{0} Verfasser ({who}):",
+            "One model family ({0}) {1}.": "Eine Modellfamilie ({0}): {1}.",
+            "{0} model families ({1}) {2}.": "{0} Modellfamilien ({1}): {2}.",
+            "{0} authors ({1}) {2}.": "{0} Verfasser ({1}): {2}.",
             "answered, and is far too small for that to count": "geantwortet, aber viel zu klein, um zu zählen",
             "answered; nothing was checked": "geantwortet; geprüft wurde nichts",
             "answered; {0} of {1} advise this": "geantwortet; {0} von {1} raten dazu",
             "answered differently; one checked": "verschiedene Antworten; nur ein Modell hat geprüft",
-            "stay divided": "weiterhin uneins",
-            "stays divided": "weiterhin uneins",
-            "agree after checking": "nach dem Prüfen einig",
-            "agrees after checking": "nach dem Prüfen einig",
-            "1 of {0} had answered otherwise": "1 von {0} hatte zuerst anders geantwortet",
-            "{0} of {1} had answered otherwise": "{0} von {1} hatten zuerst anders geantwortet",
-            "1 of {0} answers missing": "1 von {0} Antworten fehlt",
-            "{0} of {1} answers missing": "{0} von {1} Antworten fehlen",
-            "agree, as far as they could be read": "einig, soweit die Antworten lesbar waren",
-            "agrees, as far as they could be read": "einig, soweit die Antworten lesbar waren",
+            "stay{s} divided": "weiterhin uneins",
+            "agree{s} after checking; {0} of {1} had answered otherwise": "nach dem Prüfen einig; zuerst anders geantwortet: {0} von {1}",
+            "agree{s} after checking; {0} of {1} answers missing": "nach dem Prüfen einig; fehlende Antworten: {0} von {1}",
+            "agree{s}, as far as they could be read: {0} of {1}": "einig, soweit die Antworten lesbar waren: {0} von {1}",
             "gave this answer, and checked it": "so geantwortet und es selbst geprüft",
-            "gave this answer independently; one checked it": "unabhängig voneinander diese Antwort; "
-            "ein Modell hat sie geprüft",
-            "gave this answer independently, and again after checking each other's": "unabhängig voneinander "
-            "diese Antwort, und nach gegenseitigem Prüfen wieder",
-            "It says how likely its advice is right": "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt",
-            "Each says how likely its advice is right": "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt",
-            "It says how likely its other advice is right": "Eigene Einschätzung, wie wahrscheinlich der andere "
-            "Rat stimmt",
-            "Each says how likely its other advice is right": "Eigene Einschätzung, wie wahrscheinlich der "
-            "andere Rat stimmt",
-            "for other advice": "bei anderem Rat",
-            "That says little about being right: models of one family make the same mistakes": "Das sagt wenig "
-            "darüber, ob es stimmt: Modelle einer Familie machen dieselben Fehler",
-            "Not measured on your questions yet": "An Ihren Fragen noch nicht gemessen",
-            "On your settled questions their advice was right: {who}.": "Bei Ihren geklärten Fragen war ihr Rat "
-            "richtig: {who}.",
-            "{0} of {1}": "{0} von {1}",
-            "Debate {who}": "Debatte {who}",
-            "No calls": "Keine Aufrufe",
-            "No calls yet": "Noch keine Aufrufe",
-            "Its mirror": "Gespiegelte Debatte",
-            "{0} call": "{0} Aufruf",
-            "{0} calls": "{0} Aufrufe",
-            "{0} turn of the caller": "{0} Beitrag des Aufrufers",
-            "{0} turns of the caller": "{0} Beiträge des Aufrufers",
-            "{0} reused": "{0} wiederverwendet",
-            "{0} tokens in": "{0} Tokens gelesen",
-            "{0} cached": "{0} aus dem Cache",
-            "{0} out": "{0} geschrieben",
-            "{0} thinking": "{0} fürs Nachdenken",
-            "{0} s": "{0} s",
-            "{0} min": "{0} min",
-            "{0} h": "{0} h",
-            "price unknown": "Preis unbekannt",
-            "{0} call of unknown price": "{0} Aufruf mit unbekanntem Preis",
-            "{0} calls of unknown price": "{0} Aufrufe mit unbekanntem Preis",
-            "and": "und",
+            "gave this answer independently; one checked it": "unabhängig voneinander diese Antwort; ein Modell hat sie geprüft",
+            "gave this answer independently, and again after checking each other's": "unabhängig voneinander diese Antwort, und nach gegenseitigem Prüfen wieder",
+            "It says how likely its advice is right: {0}.": "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt: {0}.",
+            "Each says how likely its advice is right: {0}.": "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt: {0}.",
+            "Each says how likely its advice is right: {0}; for other advice {1}.": "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt: {0}; bei anderem Rat {1}.",
+            "It says how likely its other advice is right: {0}.": "Eigene Einschätzung, wie wahrscheinlich der andere Rat stimmt: {0}.",
+            "Each says how likely its other advice is right: {0}.": "Eigene Einschätzung, wie wahrscheinlich der andere Rat stimmt: {0}.",
+            "That says little about being right: models of one family make the same mistakes.": "Das sagt wenig darüber, ob es stimmt: Modelle einer Familie machen dieselben Fehler.",
+            "Not measured on your questions yet.": "An Ihren Fragen noch nicht gemessen.",
+            "On your settled questions their advice was right: {0}.": "Bei Ihren geklärten Fragen war ihr Rat richtig: {0}.",
+            "{0} {1} of {2}": "{0} {1} von {2}",
         },
-        cautions={
-            "{who} gave no answer": "{who} hat nicht geantwortet",
-            "{who} gave no review": "{who} hat nicht geprüft",
-            "{who} gave no exchange (what it advised before counts)": "{who} hat auf die anderen nicht geantwortet "
-            "(der frühere Rat zählt)",
-            "{who} gave no report (the server composed the answer of the reviews)": "Kein Bericht (die Antwort "
-            "ist aus den Prüfungen zusammengesetzt)",
-            "{who} gave no report (the server composed the answer of the reviews, and nobody checked it)": "Kein "
-            "Bericht (die Antwort ist aus den Prüfungen zusammengesetzt, und niemand hat sie geprüft)",
-            "{who} gave no check (nobody has checked the answer)": "Niemand hat die fertige Antwort geprüft",
-            "{who} followed different answers in its two readings, and has no vote": "{who} folgte beim zweiten "
-            "Lesen einer anderen Antwort und hat keine Stimme",
-            "Who checked the answer would not act on it, and names no fault that matters": "Wer die Antwort geprüft "
-            "hat, würde nicht danach handeln, nennt aber keinen Fehler, der zählt",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens": "{who} ({model}) bekam nur einen "
-            "Teil zu sehen: {0} von mindestens {1} Tokens",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens. What it found is not counted": "{who} "
-            "({model}) bekam nur einen Teil zu sehen: {0} von mindestens {1} Tokens. Sein Ergebnis zählt nicht",
-            "The limits did not pay for this": "Dafür reichte das Budget nicht",
-            "Its receipt is not signed": "Der Beleg ist nicht signiert",
-        },
-        groups=".",
         common="der|das|und|ist|nicht|mit|eine?|für|auf|den|sie|zu|von|im|wenn|oder|auch|bei|sich",
     ),
     "es": Language(
-        heads={
+        texts={
             "Agreed": "Acuerdo",
             "Leaning": "Tendencia",
             "Agreed on a combination": "Acuerdo en una combinación",
@@ -174,89 +112,34 @@ LANGUAGES: Mapping[str, Language] = {
             "It does not stand.": "No se sostiene.",
             "It does not stand: no reviewer advises it.": "No se sostiene: ningún revisor la aconseja.",
             "The reviewers are divided about it.": "Los revisores están divididos sobre ella.",
-        },
-        phrases={
-            "One model family ({who})": "Una familia de modelos ({who}):",
-            "{0} model families ({who})": "{0} familias de modelos ({who}):",
-            "{0} authors ({who})": "{0} autores ({who}):",
+            "One model family ({0}) {1}.": "Una familia de modelos ({0}): {1}.",
+            "{0} model families ({1}) {2}.": "{0} familias de modelos ({1}): {2}.",
+            "{0} authors ({1}) {2}.": "{0} autores ({1}): {2}.",
             "answered, and is far too small for that to count": "respondió, pero es demasiado pequeña para contar",
             "answered; nothing was checked": "hay respuestas, pero nadie las revisó",
             "answered; {0} of {1} advise this": "hay respuestas; {0} de {1} aconsejan esto",
             "answered differently; one checked": "respuestas distintas; solo un modelo las revisó",
-            "stay divided": "sin acuerdo",
-            "stays divided": "sin acuerdo",
-            "agree after checking": "de acuerdo tras revisar",
-            "agrees after checking": "de acuerdo tras revisar",
-            "1 of {0} had answered otherwise": "1 de {0} había respondido otra cosa",
-            "{0} of {1} had answered otherwise": "{0} de {1} habían respondido otra cosa",
-            "1 of {0} answers missing": "falta 1 de las {0} respuestas",
-            "{0} of {1} answers missing": "faltan {0} de las {1} respuestas",
-            "agree, as far as they could be read": "de acuerdo, en lo que se pudo leer",
-            "agrees, as far as they could be read": "de acuerdo, en lo que se pudo leer",
+            "stay{s} divided": "sin acuerdo",
+            "agree{s} after checking; {0} of {1} had answered otherwise": "de acuerdo tras revisar; con otra respuesta al principio: {0} de {1}",
+            "agree{s} after checking; {0} of {1} answers missing": "de acuerdo tras revisar; respuestas que faltan: {0} de {1}",
+            "agree{s}, as far as they could be read: {0} of {1}": "de acuerdo, en lo que se pudo leer: {0} de {1}",
             "gave this answer, and checked it": "dio esta respuesta y la revisó",
             "gave this answer independently; one checked it": "la misma respuesta por separado; un modelo la revisó",
-            "gave this answer independently, and again after checking each other's": "la misma respuesta por "
-            "separado, y otra vez tras revisarse entre sí",
-            "It says how likely its advice is right": "Probabilidad de acierto, según el propio modelo",
-            "Each says how likely its advice is right": "Probabilidad de acierto, según cada modelo",
-            "It says how likely its other advice is right": "Probabilidad de acierto de otro consejo, según el "
-            "propio modelo",
-            "Each says how likely its other advice is right": "Probabilidad de acierto de otro consejo, según cada "
-            "modelo",
-            "for other advice": "para otro consejo",
-            "That says little about being right: models of one family make the same mistakes": "Eso dice poco "
-            "sobre si la respuesta es correcta: los modelos de una misma familia cometen los mismos errores",
-            "Not measured on your questions yet": "Aún no se ha medido con sus preguntas",
-            "On your settled questions their advice was right: {who}.": "En sus preguntas ya resueltas "
-            "acertaron: {who}.",
-            "{0} of {1}": "{0} de {1}",
-            "Debate {who}": "Debate {who}",
-            "No calls": "Ninguna llamada",
-            "No calls yet": "Ninguna llamada todavía",
-            "Its mirror": "Debate espejo",
-            "{0} call": "{0} llamada",
-            "{0} calls": "{0} llamadas",
-            "{0} turn of the caller": "{0} turno de quien pregunta",
-            "{0} turns of the caller": "{0} turnos de quien pregunta",
-            "{0} reused": "respuestas reutilizadas: {0}",
-            "{0} tokens in": "{0} tokens leídos",
-            "{0} cached": "{0} de la caché",
-            "{0} out": "{0} escritos",
-            "{0} thinking": "{0} para pensar",
-            "{0} s": "{0} s",
-            "{0} min": "{0} min",
-            "{0} h": "{0} h",
-            "price unknown": "precio desconocido",
-            "{0} call of unknown price": "{0} llamada de precio desconocido",
-            "{0} calls of unknown price": "{0} llamadas de precio desconocido",
-            "and": "y",
+            "gave this answer independently, and again after checking each other's": "la misma respuesta por separado, y otra vez tras revisarse entre sí",
+            "It says how likely its advice is right: {0}.": "Probabilidad de acierto, según el propio modelo: {0}.",
+            "Each says how likely its advice is right: {0}.": "Probabilidad de acierto, según cada modelo: {0}.",
+            "Each says how likely its advice is right: {0}; for other advice {1}.": "Probabilidad de acierto, según cada modelo: {0}; para otro consejo {1}.",
+            "It says how likely its other advice is right: {0}.": "Probabilidad de acierto de otro consejo, según el propio modelo: {0}.",
+            "Each says how likely its other advice is right: {0}.": "Probabilidad de acierto de otro consejo, según cada modelo: {0}.",
+            "That says little about being right: models of one family make the same mistakes.": "Eso dice poco sobre si la respuesta es correcta: los modelos de una misma familia cometen los mismos errores.",
+            "Not measured on your questions yet.": "Aún no se ha medido con sus preguntas.",
+            "On your settled questions their advice was right: {0}.": "En sus preguntas ya resueltas acertaron: {0}.",
+            "{0} {1} of {2}": "{0} {1} de {2}",
         },
-        cautions={
-            "{who} gave no answer": "{who} no respondió",
-            "{who} gave no review": "{who} no revisó",
-            "{who} gave no exchange (what it advised before counts)": "{who} no contestó a los demás (vale lo que "
-            "aconsejó antes)",
-            "{who} gave no report (the server composed the answer of the reviews)": "Sin informe (la respuesta se "
-            "compuso a partir de las revisiones)",
-            "{who} gave no report (the server composed the answer of the reviews, and nobody checked it)": "Sin "
-            "informe (la respuesta se compuso a partir de las revisiones, y nadie la comprobó)",
-            "{who} gave no check (nobody has checked the answer)": "Nadie comprobó la respuesta final",
-            "{who} followed different answers in its two readings, and has no vote": "{who} siguió respuestas "
-            "distintas en sus dos lecturas, y no tiene voto",
-            "Who checked the answer would not act on it, and names no fault that matters": "Quien comprobó la "
-            "respuesta no la seguiría, pero no señala ningún fallo importante",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens": "{who} ({model}) solo vio una "
-            "parte: {0} de al menos {1} tokens",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens. What it found is not counted": "{who} "
-            "({model}) solo vio una parte: {0} de al menos {1} tokens. Lo que halló no cuenta",
-            "The limits did not pay for this": "El presupuesto no alcanzó para esto",
-            "Its receipt is not signed": "El recibo no está firmado",
-        },
-        groups=".",
         common="el|la|los|las|un|una|y|de|del|en|es|que|por|para|con|no|se|si|su|al|lo|le|hay|pero|más|está|son|cada",
     ),
     "fr": Language(
-        heads={
+        texts={
             "Agreed": "Accord",
             "Leaning": "Tendance",
             "Agreed on a combination": "Accord sur une combinaison",
@@ -286,90 +169,34 @@ LANGUAGES: Mapping[str, Language] = {
             "It does not stand.": "Elle ne tient pas.",
             "It does not stand: no reviewer advises it.": "Elle ne tient pas\u00a0: aucun relecteur ne la conseille.",
             "The reviewers are divided about it.": "Les relecteurs sont partagés à son sujet.",
-        },
-        phrases={
-            "One model family ({who})": "Une famille de modèles ({who}):",
-            "{0} model families ({who})": "{0} familles de modèles ({who}):",
-            "{0} authors ({who})": "{0} auteurs ({who}):",
+            "One model family ({0}) {1}.": "Une famille de modèles ({0})\u00a0: {1}.",
+            "{0} model families ({1}) {2}.": "{0} familles de modèles ({1})\u00a0: {2}.",
+            "{0} authors ({1}) {2}.": "{0} auteurs ({1})\u00a0: {2}.",
             "answered, and is far too small for that to count": "a répondu, mais est bien trop petite pour compter",
             "answered; nothing was checked": "des réponses, que personne n'a relues",
             "answered; {0} of {1} advise this": "des réponses, et {0} sur {1} conseillent ceci",
             "answered differently; one checked": "des réponses différentes, qu'un seul modèle a relues",
-            "stay divided": "toujours en désaccord",
-            "stays divided": "toujours en désaccord",
-            "agree after checking": "d'accord après relecture",
-            "agrees after checking": "d'accord après relecture",
-            "1 of {0} had answered otherwise": "1 sur {0} avait répondu autrement",
-            "{0} of {1} had answered otherwise": "{0} sur {1} avaient répondu autrement",
-            "1 of {0} answers missing": "il manque 1 réponse sur {0}",
-            "{0} of {1} answers missing": "il manque {0} réponses sur {1}",
-            "agree, as far as they could be read": "d'accord, pour ce qu'on a pu lire",
-            "agrees, as far as they could be read": "d'accord, pour ce qu'on a pu lire",
+            "stay{s} divided": "toujours en désaccord",
+            "agree{s} after checking; {0} of {1} had answered otherwise": "d'accord après relecture, avec une autre réponse au départ\u00a0: {0} sur {1}",
+            "agree{s} after checking; {0} of {1} answers missing": "d'accord après relecture, mais des réponses manquent\u00a0: {0} sur {1}",
+            "agree{s}, as far as they could be read: {0} of {1}": "d'accord, pour ce qu'on a pu lire\u00a0: {0} sur {1}",
             "gave this answer, and checked it": "a donné cette réponse, et l'a relue",
             "gave this answer independently; one checked it": "la même réponse séparément, relue par un modèle",
-            "gave this answer independently, and again after checking each other's": "la même réponse séparément, "
-            "puis à nouveau après relecture mutuelle",
-            "It says how likely its advice is right": "Chances d'avoir raison, selon le modèle lui-même",
-            "Each says how likely its advice is right": "Chances d'avoir raison, selon chaque modèle",
-            "It says how likely its other advice is right": "Chances que son autre conseil soit juste, selon le "
-            "modèle lui-même",
-            "Each says how likely its other advice is right": "Chances que l'autre conseil soit juste, selon "
-            "chaque modèle",
-            "for other advice": "pour un autre conseil",
-            "That says little about being right: models of one family make the same mistakes": "Cela ne prouve pas "
-            "grand-chose: les modèles d'une même famille font les mêmes erreurs",
-            "Not measured on your questions yet": "Pas encore mesuré sur vos questions",
-            "On your settled questions their advice was right: {who}.": "Sur vos questions déjà tranchées, ils "
-            "ont eu raison: {who}.",
-            "{0} of {1}": "{0} sur {1}",
-            "Debate {who}": "Débat {who}",
-            "No calls": "Aucun appel",
-            "No calls yet": "Aucun appel pour l'instant",
-            "Its mirror": "Débat miroir",
-            "{0} call": "{0} appel",
-            "{0} calls": "{0} appels",
-            "{0} turn of the caller": "{0} tour de l'appelant",
-            "{0} turns of the caller": "{0} tours de l'appelant",
-            "{0} reused": "réponses réutilisées: {0}",
-            "{0} tokens in": "{0} jetons lus",
-            "{0} cached": "{0} en cache",
-            "{0} out": "{0} écrits",
-            "{0} thinking": "{0} de réflexion",
-            "{0} s": "{0} s",
-            "{0} min": "{0} min",
-            "{0} h": "{0} h",
-            "price unknown": "prix inconnu",
-            "{0} call of unknown price": "{0} appel à prix inconnu",
-            "{0} calls of unknown price": "{0} appels à prix inconnu",
-            "and": "et",
+            "gave this answer independently, and again after checking each other's": "la même réponse séparément, puis à nouveau après relecture mutuelle",
+            "It says how likely its advice is right: {0}.": "Chances d'avoir raison, selon le modèle lui-même\u00a0: {0}.",
+            "Each says how likely its advice is right: {0}.": "Chances d'avoir raison, selon chaque modèle\u00a0: {0}.",
+            "Each says how likely its advice is right: {0}; for other advice {1}.": "Chances d'avoir raison, selon chaque modèle\u00a0: {0}\u00a0; pour un autre conseil {1}.",
+            "It says how likely its other advice is right: {0}.": "Chances que son autre conseil soit juste, selon le modèle lui-même\u00a0: {0}.",
+            "Each says how likely its other advice is right: {0}.": "Chances que l'autre conseil soit juste, selon chaque modèle\u00a0: {0}.",
+            "That says little about being right: models of one family make the same mistakes.": "Cela ne prouve pas grand-chose\u00a0: les modèles d'une même famille font les mêmes erreurs.",
+            "Not measured on your questions yet.": "Pas encore mesuré sur vos questions.",
+            "On your settled questions their advice was right: {0}.": "Sur vos questions déjà tranchées, ils ont eu raison\u00a0: {0}.",
+            "{0} {1} of {2}": "{0} {1} sur {2}",
         },
-        cautions={
-            "{who} gave no answer": "{who} n'a pas répondu",
-            "{who} gave no review": "{who} n'a rien relu",
-            "{who} gave no exchange (what it advised before counts)": "{who} n'a pas répondu aux autres (son conseil "
-            "d'avant compte)",
-            "{who} gave no report (the server composed the answer of the reviews)": "Pas de rapport (la réponse est "
-            "composée à partir des relectures)",
-            "{who} gave no report (the server composed the answer of the reviews, and nobody checked it)": "Pas de "
-            "rapport (la réponse est composée à partir des relectures, et personne ne l'a vérifiée)",
-            "{who} gave no check (nobody has checked the answer)": "Personne n'a vérifié la réponse finale",
-            "{who} followed different answers in its two readings, and has no vote": "{who} a suivi deux réponses "
-            "différentes en deux lectures, et n'a pas de voix",
-            "Who checked the answer would not act on it, and names no fault that matters": "Le modèle qui a vérifié "
-            "la réponse ne la suivrait pas, mais ne relève aucune faute importante",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens": "{who} ({model}) n'a vu qu'une "
-            "partie\u00a0: {0} jetons sur au moins {1}",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens. What it found is not counted": "{who} "
-            "({model}) n'a vu qu'une partie\u00a0: {0} jetons sur au moins {1}. Son résultat ne compte pas",
-            "The limits did not pay for this": "Le budget n'a pas suffi pour ceci",
-            "Its receipt is not signed": "Le reçu n'est pas signé",
-        },
-        groups="\u202f",
-        marks={": ": "\u00a0: ", "; ": "\u00a0; "},
         common="le|la|les|un|une|et|de|du|des|en|est|que|qui|pour|pas|dans|vous|sur|avec|ne|au|ce|il|se|si|son|plus",
     ),
     "ja": Language(
-        heads={
+        texts={
             "Agreed": "一致",
             "Leaning": "優勢",
             "Agreed on a combination": "折衷案で一致",
@@ -399,95 +226,34 @@ LANGUAGES: Mapping[str, Language] = {
             "It does not stand.": "妥当ではありません。",
             "It does not stand: no reviewer advises it.": "妥当ではありません。どの検討者も勧めていません。",
             "The reviewers are divided about it.": "検討者の意見が分かれています。",
-        },
-        phrases={
-            "One model family ({who})": "1系統のモデル（{who}）：",
-            "{0} model families ({who})": "{0}系統のモデル（{who}）：",
-            "{0} authors ({who})": "{0}人の回答者（{who}）：",
+            "One model family ({0}) {1}.": "1系統のモデル（{0}）：{1}。",
+            "{0} model families ({1}) {2}.": "{0}系統のモデル（{1}）：{2}。",
+            "{0} authors ({1}) {2}.": "{0}人の回答者（{1}）：{2}。",
             "answered, and is far too small for that to count": "回答しましたが、小さすぎて参考になりません",
             "answered; nothing was checked": "回答しましたが、検証はされていません",
             "answered; {0} of {1} advise this": "回答し、{1}人中{0}人がこれを勧めています",
             "answered differently; one checked": "回答が分かれ、検証したのは1つのモデルだけです",
-            "stay divided": "意見は分かれたままです",
-            "stays divided": "意見は分かれたままです",
-            "agree after checking": "検証のあと一致しました",
-            "agrees after checking": "検証のあと一致しました",
-            "1 of {0} had answered otherwise": "{0}人中1人が最初は別の回答でした",
-            "{0} of {1} had answered otherwise": "{1}人中{0}人が最初は別の回答でした",
-            "1 of {0} answers missing": "{0}件中1件の回答がありません",
-            "{0} of {1} answers missing": "{1}件中{0}件の回答がありません",
-            "agree, as far as they could be read": "読み取れた範囲では一致しています",
-            "agrees, as far as they could be read": "読み取れた範囲では一致しています",
+            "stay{s} divided": "意見は分かれたままです",
+            "agree{s} after checking; {0} of {1} had answered otherwise": "検証のあと一致しました（{1}人中{0}人が最初は別の回答でした）",
+            "agree{s} after checking; {0} of {1} answers missing": "検証のあと一致しました（{1}件中{0}件の回答がありません）",
+            "agree{s}, as far as they could be read: {0} of {1}": "読み取れた範囲では一致しています（{1}件中{0}件）",
             "gave this answer, and checked it": "この回答を出し、自ら検証しました",
             "gave this answer independently; one checked it": "別々にこの回答を出し、1つのモデルが検証しました",
-            "gave this answer independently, and again after checking each other's": "別々にこの回答を出し、"
-            "互いに検証したあとも同じでした",
-            "It says how likely its advice is right": "モデル自身が見積もる正しさ",
-            "Each says how likely its advice is right": "各モデルが見積もる正しさ",
-            "It says how likely its other advice is right": "モデル自身が見積もる、別の助言の正しさ",
-            "Each says how likely its other advice is right": "各モデルが見積もる、別の助言の正しさ",
-            "for other advice": "別の助言では",
-            "That says little about being right: models of one family make the same mistakes": "同じ系統のモデルは"
-            "同じ間違いをするので、正しいという根拠としては弱いです",
-            "Not measured on your questions yet": "あなたの質問ではまだ測定していません",
-            "On your settled questions their advice was right: {who}.": "結果がわかった質問での正解数: {who}.",
-            "{0} of {1}": "{1}件中{0}件",
-            "Debate {who}": "討論 {who}",
-            "No calls": "呼び出しなし",
-            "No calls yet": "まだ呼び出しはありません",
-            "Its mirror": "立場を入れ替えた討論",
-            "{0} call": "呼び出し{0}回",
-            "{0} calls": "呼び出し{0}回",
-            "{0} turn of the caller": "呼び出し側の発言{0}回",
-            "{0} turns of the caller": "呼び出し側の発言{0}回",
-            "{0} reused": "再利用{0}件",
-            "{0} tokens in": "入力{0}トークン",
-            "{0} cached": "うちキャッシュ{0}",
-            "{0} out": "出力{0}",
-            "{0} thinking": "うち思考{0}",
-            "{0} s": "{0}秒",
-            "{0} min": "{0}分",
-            "{0} h": "{0}時間",
-            "price unknown": "価格不明",
-            "{0} call of unknown price": "価格不明の呼び出し{0}回",
-            "{0} calls of unknown price": "価格不明の呼び出し{0}回",
-            "and": "と",
+            "gave this answer independently, and again after checking each other's": "別々にこの回答を出し、互いに検証したあとも同じでした",
+            "It says how likely its advice is right: {0}.": "モデル自身が見積もる正しさ：{0}。",
+            "Each says how likely its advice is right: {0}.": "各モデルが見積もる正しさ：{0}。",
+            "Each says how likely its advice is right: {0}; for other advice {1}.": "各モデルが見積もる正しさ：{0}。別の助言では{1}。",
+            "It says how likely its other advice is right: {0}.": "モデル自身が見積もる、別の助言の正しさ：{0}。",
+            "Each says how likely its other advice is right: {0}.": "各モデルが見積もる、別の助言の正しさ：{0}。",
+            "That says little about being right: models of one family make the same mistakes.": "同じ系統のモデルは同じ間違いをするので、正しいという根拠としては弱いです。",
+            "Not measured on your questions yet.": "あなたの質問ではまだ測定していません。",
+            "On your settled questions their advice was right: {0}.": "結果がわかった質問での正解数：{0}。",
+            "{0} {1} of {2}": "{0}は{2}件中{1}件",
         },
-        cautions={
-            "{who} gave no answer": "{who}の回答がありません",
-            "{who} gave no review": "{who}の検証がありません",
-            "{who} gave no exchange (what it advised before counts)": "{who}は他の回答に応答しませんでした"
-            "（以前の助言を数えます）",
-            "{who} gave no report (the server composed the answer of the reviews)": "報告がありません"
-            "（回答は検証結果をまとめたものです）",
-            "{who} gave no report (the server composed the answer of the reviews, and nobody checked it)": "報告が"
-            "ありません（回答は検証結果をまとめたもので、最終確認はされていません）",
-            "{who} gave no check (nobody has checked the answer)": "最終的な回答は確認されていません",
-            "{who} followed different answers in its two readings, and has no vote": "{who}は2回の検討で異なる回答を"
-            "選んだため、票に数えません",
-            "Who checked the answer would not act on it, and names no fault that matters": "回答を確認したモデルは"
-            "これに従わないとしていますが、重大な誤りは挙げていません",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens": "{who}（{model}）が読めたのは一部"
-            "だけです：{1}トークン以上のうち{0}",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens. What it found is not counted": "{who}"
-            "（{model}）が読めたのは一部だけです：{1}トークン以上のうち{0}。その結果は数えません",
-            "The limits did not pay for this": "予算が足りず省いたもの",
-            "Its receipt is not signed": "証明書に署名がありません",
-        },
-        marks={
-            ". ": "。",
-            ", ": "、",
-            ": ": "：",
-            "; ": "。",
-            "： ": "：",
-            " (": "（",
-            ")": "）",
-            " と ": "と",
-            "では ": "では",
-        },
+        space="",
     ),
     "zh": Language(
-        heads={
+        texts={
             "Agreed": "一致",
             "Leaning": "倾向",
             "Agreed on a combination": "一致同意综合方案",
@@ -517,89 +283,31 @@ LANGUAGES: Mapping[str, Language] = {
             "It does not stand.": "不成立。",
             "It does not stand: no reviewer advises it.": "不成立。没有审阅者建议它。",
             "The reviewers are divided about it.": "审阅者对它意见不一。",
-        },
-        phrases={
-            "One model family ({who})": "一个模型家族（{who}）：",
-            "{0} model families ({who})": "{0}个模型家族（{who}）：",
-            "{0} authors ({who})": "{0}位作者（{who}）：",
+            "One model family ({0}) {1}.": "一个模型家族（{0}）：{1}。",
+            "{0} model families ({1}) {2}.": "{0}个模型家族（{1}）：{2}。",
+            "{0} authors ({1}) {2}.": "{0}位作者（{1}）：{2}。",
             "answered, and is far too small for that to count": "已回答，但模型太小，不能算数",
             "answered; nothing was checked": "已回答，但没有经过检查",
             "answered; {0} of {1} advise this": "已回答，{1}位中有{0}位建议这样做",
             "answered differently; one checked": "回答各不相同，只有一个模型检查过",
-            "stay divided": "仍有分歧",
-            "stays divided": "仍有分歧",
-            "agree after checking": "检查后达成一致",
-            "agrees after checking": "检查后达成一致",
-            "1 of {0} had answered otherwise": "{0}位中有1位原先回答不同",
-            "{0} of {1} had answered otherwise": "{1}位中有{0}位原先回答不同",
-            "1 of {0} answers missing": "{0}个回答中缺1个",
-            "{0} of {1} answers missing": "{1}个回答中缺{0}个",
-            "agree, as far as they could be read": "就能读懂的部分而言，意见一致",
-            "agrees, as far as they could be read": "就能读懂的部分而言，意见一致",
+            "stay{s} divided": "仍有分歧",
+            "agree{s} after checking; {0} of {1} had answered otherwise": "检查后达成一致；{1}位中有{0}位原先回答不同",
+            "agree{s} after checking; {0} of {1} answers missing": "检查后达成一致；{1}个回答中缺{0}个",
+            "agree{s}, as far as they could be read: {0} of {1}": "就能读懂的部分而言，意见一致：{0}/{1}",
             "gave this answer, and checked it": "给出了这个回答，并自己检查过",
             "gave this answer independently; one checked it": "各自独立给出了这个回答，有一个模型检查过",
-            "gave this answer independently, and again after checking each other's": "各自独立给出了这个回答，"
-            "互相检查后仍然如此",
-            "It says how likely its advice is right": "模型自己估计的正确概率",
-            "Each says how likely its advice is right": "各模型自己估计的正确概率",
-            "It says how likely its other advice is right": "模型自己估计的其他建议的正确概率",
-            "Each says how likely its other advice is right": "各模型自己估计的其他建议的正确概率",
-            "for other advice": "其他建议：",
-            "That says little about being right: models of one family make the same mistakes": "这并不能说明答案"
-            "正确：同一家族的模型会犯同样的错误",
-            "Not measured on your questions yet": "尚未用你的问题检验过",
-            "On your settled questions their advice was right: {who}.": "在你已有结论的问题上，建议正确的次数: {who}.",
-            "{0} of {1}": "{0}/{1}",
-            "Debate {who}": "辩论 {who}",
-            "No calls": "没有调用",
-            "No calls yet": "尚未调用",
-            "Its mirror": "立场互换的辩论",
-            "{0} call": "调用{0}次",
-            "{0} calls": "调用{0}次",
-            "{0} turn of the caller": "调用方发言{0}次",
-            "{0} turns of the caller": "调用方发言{0}次",
-            "{0} reused": "重用{0}个",
-            "{0} tokens in": "输入{0}个token",
-            "{0} cached": "其中缓存{0}个",
-            "{0} out": "输出{0}个",
-            "{0} thinking": "其中思考{0}个",
-            "{0} s": "{0}秒",
-            "{0} min": "{0}分钟",
-            "{0} h": "{0}小时",
-            "price unknown": "价格未知",
-            "{0} call of unknown price": "{0}次调用价格未知",
-            "{0} calls of unknown price": "{0}次调用价格未知",
-            "and": "，",
+            "gave this answer independently, and again after checking each other's": "各自独立给出了这个回答，互相检查后仍然如此",
+            "It says how likely its advice is right: {0}.": "模型自己估计的正确概率：{0}。",
+            "Each says how likely its advice is right: {0}.": "各模型自己估计的正确概率：{0}。",
+            "Each says how likely its advice is right: {0}; for other advice {1}.": "各模型自己估计的正确概率：{0}；其他建议：{1}。",
+            "It says how likely its other advice is right: {0}.": "模型自己估计的其他建议的正确概率：{0}。",
+            "Each says how likely its other advice is right: {0}.": "各模型自己估计的其他建议的正确概率：{0}。",
+            "That says little about being right: models of one family make the same mistakes.": "这并不能说明答案正确：同一家族的模型会犯同样的错误。",
+            "Not measured on your questions yet.": "尚未用你的问题检验过。",
+            "On your settled questions their advice was right: {0}.": "在你已有结论的问题上，建议正确的次数：{0}。",
+            "{0} {1} of {2}": "{0} {1}/{2}",
         },
-        cautions={
-            "{who} gave no answer": "{who}没有回答",
-            "{who} gave no review": "{who}没有检查",
-            "{who} gave no exchange (what it advised before counts)": "{who}没有回应其他回答（以它之前的建议为准）",
-            "{who} gave no report (the server composed the answer of the reviews)": "没有报告（答案由各份检查汇总）",
-            "{who} gave no report (the server composed the answer of the reviews, and nobody checked it)": "没有报告"
-            "（答案由各份检查汇总，未经复核）",
-            "{who} gave no check (nobody has checked the answer)": "最终答案未经复核",
-            "{who} followed different answers in its two readings, and has no vote": "{who}两次阅读选择了不同的回答，"
-            "不计票",
-            "Who checked the answer would not act on it, and names no fault that matters": "复核答案的模型不会照做，"
-            "但没有指出重要的错误",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens": "{who}（{model}）只看到一部分："
-            "至少{1}个token中的{0}个",
-            "{who} ({model}) was shown only a part: {0} of at least {1} tokens. What it found is not counted": "{who}"
-            "（{model}）只看到一部分：至少{1}个token中的{0}个。它的结论不计入",
-            "The limits did not pay for this": "预算不够，略去了",
-            "Its receipt is not signed": "凭证没有签名",
-        },
-        marks={
-            ". ": "。",
-            ", ": "，",
-            ": ": "：",
-            "; ": "；",
-            "： ": "：",
-            " (": "（",
-            ")": "）",
-            " ， ": "，",
-        },
+        space="",
     ),
 }
 
@@ -617,8 +325,6 @@ RIVALS = (
 """Common words of neighbours without an entry, those they share with one among them."""
 
 _COUNTED = re.compile(r"(\d+) of (\d+) advise")
-_SLOT = re.compile(r"\{(\w+)\}")
-_SENTENCES = re.compile(r"(?<=\. )")
 
 
 def find_language(text: str) -> str:
@@ -636,69 +342,18 @@ def count_words(text: str, words: str) -> int:
     return len(re.findall(rf"\b(?:{words})\b", text.casefold()))
 
 
-def name_head(head: str, language: str, *values: str) -> str:
-    """An English head in a language, with its values; as it is where the language has no entry."""
+def say(english: str, language: str, *values: object, **endings: str) -> str:
+    """A text of ours in a language, with its values; the English one where there is no other. `endings`: of English."""
+    text = LANGUAGES[language].texts.get(english, english) if language in LANGUAGES else english
+    return text.format(*values, **endings) if values or endings else text
+
+
+def say_head(head: str, language: str) -> str:
     if counted := _COUNTED.fullmatch(head):
-        head, values = "{0} of {1} advise", counted.groups()
-    known = LANGUAGES[language].heads.get(head, head) if language in LANGUAGES else head
-    return known.format(*values) if values else known
+        return say("{0} of {1} advise", language, *counted.groups())
+    return say(head, language)
 
 
-def tell(text: str, language: str) -> str:
-    """What we say of how sure an answer is, or of its cost: each sentence whole in a language, or whole in English."""
-    if language not in LANGUAGES:
-        return text
-    return "".join(tell_sentence(one, language) for one in _SENTENCES.split(f"{text} ")).rstrip()
-
-
-def tell_sentence(sentence: str, language: str) -> str:
-    """A sentence, if phrases cover all of its words; names in their slots are no words."""
-    known, told, rest = LANGUAGES[language], sentence, sentence
-    for pattern, phrase in compile_phrases(language):
-        told, rest = pattern.sub(partial(fill, phrase, known.groups), told), pattern.sub("", rest)
-    if any(map(str.isalpha, rest)):
-        return sentence
-    for english, mark in known.marks.items():
-        told = told.replace(english, mark)
-    return told
-
-
-def tell_caution(text: str, language: str) -> str:
-    """A caution; the words of a provider that follow stay as they are."""
-    for pattern, phrase in compile_cautions(language):
-        if found := pattern.match(text):
-            known, rest = LANGUAGES[language], text[found.end() :]
-            return fill(phrase, known.groups, found) + known.marks.get(f"{rest} "[:2], rest[:2]) + rest[2:]
-    return text
-
-
-@lru_cache
-def compile_phrases(language: str) -> list[tuple[re.Pattern[str], str]]:
-    return [*compile_all(LANGUAGES[language].phrases, end=r"(?!\w)")]
-
-
-@lru_cache
-def compile_cautions(language: str) -> list[tuple[re.Pattern[str], str]]:
-    known = LANGUAGES[language].cautions if language in LANGUAGES else {}
-    return [*compile_all(known, end="(?=[.:]|$)")]
-
-
-def compile_all(texts: Mapping[str, str], *, end: str) -> Iterator[tuple[re.Pattern[str], str]]:
-    """Patterns of English texts, those with more words of their own first: others may be a part of them."""
-    for english in sorted(texts, key=lambda one: -len(_SLOT.sub("", one))):
-        pattern = re.sub(r"\\\{(\w+)\\\}", build_slot, re.escape(english))
-        yield re.compile(rf"(?<![\w.,$]){pattern}{end}"), texts[english]
-
-
-def build_slot(found: re.Match[str]) -> str:
-    return rf"(?P<_{found[1]}>{'[0-9]+(?:,[0-9]{3})*' if found[1].isdigit() else '(?:(?!: )[^()])+?'})"
-
-
-def fill(phrase: str, groups: str, found: re.Match[str]) -> str:
-    """A phrase with what its English holds."""
-
-    def tell_slot(slot: re.Match[str]) -> str:
-        value = found[f"_{slot[1]}"]
-        return value.replace(",", groups) if slot[1].isdigit() else value
-
-    return _SLOT.sub(tell_slot, phrase)
+def join_sentences(sentences: Iterable[str], language: str) -> str:
+    space = LANGUAGES[language].space if language in LANGUAGES else " "
+    return space.join(filter(None, sentences))

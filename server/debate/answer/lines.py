@@ -1,12 +1,13 @@
 """The lines that people read: of every format, and wherever a result is shown, from one object."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
 
 from server.debate.answer.count import AdviceCount, describe_agreement, name_outcome
-from server.debate.answer.languages import find_language, name_head, tell, tell_caution
+from server.debate.answer.languages import find_language, join_sentences, say, say_head
 from server.debate.answer.mentions import tell_mentions
 from server.debate.answer.panel import Panel
 from server.debate.answer.report import (
@@ -21,6 +22,7 @@ from server.debate.answer.sides import read_share
 from server.debate.documents.folding import fold
 from server.debate.facts.advice import Branch, Correction, Sourced
 from server.debate.facts.quoting import quote, quote_inline
+from server.debate.facts.setup.ledger import Standing
 from server.debate.facts.text import clean
 
 UNMEASURED = "Not measured on your questions yet."
@@ -84,14 +86,15 @@ class Line(NamedTuple):
 
 
 def build_lines(
-    panel: Panel, count: AdviceCount, *, record: str = UNMEASURED, cost: str = "", problem: str = ""
+    panel: Panel, count: AdviceCount, *, standings: Sequence[Standing] = (), cost: str = "", problem: str = ""
 ) -> AnswerLines:
-    """The lines of the answer format. `record`: what advice of these models has been worth."""
+    """The lines of the answer format. `standings`: what advice of these models has been worth."""
     report, author = find_report(panel, count)
     if not panel.answers:
         return AnswerLines(head="No answer", problem=problem, cost=cost)
     wrong = list_mine_errors(panel)
-    agreement = describe_agreement(panel, count)
+    language = find_language(f"{report.recommendation} {report.because} {report.next}")
+    agreement = describe_agreement(panel, count, language)
     return AnswerLines(
         head=name_outcome(count),
         recommendation=report.recommendation,
@@ -107,11 +110,21 @@ def build_lines(
         next=report.next,
         against=report.against.text if report.against else "",
         assumed=report.assumed,
-        how_sure=f"{agreement} {record}" if agreement else "",
+        how_sure=join_sentences((agreement, describe_record(standings, language)), language)
+        if agreement
+        else "",
         cost=cost,
         written_by=author,
         problem=problem,
     )
+
+
+def describe_record(standings: Sequence[Standing], language: str = "en") -> str:
+    """How often the advice of these models was right where the outcome is known."""
+    if not standings:
+        return say(UNMEASURED, language)
+    records = ", ".join(say("{0} {1} of {2}", language, one.judge, one.right, one.asked) for one in standings)
+    return say("On your settled questions their advice was right: {0}.", language, records)
 
 
 def list_lead(answer: AnswerLines) -> list[str]:
@@ -156,9 +169,9 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     language = find_language(f"{answer.recommendation} {answer.because} {answer.next}")
 
     def row(head: str, text: str, *, is_ours: bool = False, is_lead: bool = False) -> Line:
-        return Line(name_head(head, language), text, is_ours, is_lead)
+        return Line(say_head(head, language), text, is_ours, is_lead)
 
-    rows = [row("Your answer", name_head(answer.mine, language), is_ours=True)]
+    rows = [row("Your answer", say(answer.mine, language), is_ours=True)]
     rows += [row("Wrong in it", text) for text in answer.wrong_in_mine]
     if answer.recommendation:
         rows.append(row(answer.head, ": ".join(list_lead(answer)), is_lead=True))
@@ -166,7 +179,7 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
         rows.append(row(answer.head, answer.problem, is_ours=True, is_lead=True))
     lead = len(rows) - 1
     rows += [
-        Line(name_head("If {0}", language, one.condition), one.advice, case=one.condition)
+        Line(say("If {0}", language, one.condition), one.advice, case=one.condition)
         if one.condition
         else row("Or", one.advice)
         for one in answer.branches
@@ -187,10 +200,10 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     ]
     others = [one for one in answer.findings if not answer.side or one.side != answer.side]
     rows += [line_of(one) for one in others if one.text != answer.against]
-    rows += [row("How sure", tell(answer.how_sure, language), is_ours=True)]
-    rows += [row("Keep in mind", tell_caution(text, language), is_ours=True) for text in answer.keep_in_mind]
+    rows += [row("How sure", answer.how_sure, is_ours=True)]
+    rows += [row("Keep in mind", text, is_ours=True) for text in answer.keep_in_mind]
     cost = f"{answer.cost} Debate {debate_id}" if answer.cost and debate_id else answer.cost
-    rows += [row("Cost", tell(cost, language), is_ours=True)]
+    rows += [row("Cost", cost, is_ours=True)]
     return [one for one in rows if one.text]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from server.debate.analysis.confidence import describe_record
+from server.debate.analysis.confidence import list_standings
 from server.debate.answer.count import SILENCES, AdviceCount, find_probability
 from server.debate.answer.debates import build_panel, count_debate
 from server.debate.answer.lines import AnswerLines, build_lines, list_lead
@@ -57,7 +57,7 @@ def build_answer(debate: Debate) -> AnswerLines:
     lines = build_lines(
         panel,
         count_debate(debate),
-        record=describe_record(debate),
+        standings=list_standings(debate),
         cost=describe_costs(debate)[0],
         problem=problem,
     )

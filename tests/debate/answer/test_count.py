@@ -17,7 +17,6 @@ from server.debate.answer.count import (
     find_case,
     name_outcome,
 )
-from server.debate.answer.languages import tell
 from server.debate.answer.sides import Sides, find_classes, find_sides
 from server.debate.facts.advice import MINE, Opinion
 from tests.support.panels import (
@@ -349,5 +348,5 @@ def test_how_sure_says_what_agreed_with_what(played: Any, told: str) -> None:
 def test_how_sure_is_told_in_other_languages(case: tuple[Any, ...]) -> None:
     blind, finals, exchange, failed, changes, *_ = case
     played = play_panel(blind, finals, exchange, failed, **changes)
-    words = re.findall("[a-zA-Z]+", tell(describe_agreement(played, count_panel(played)), "ja"))
+    words = re.findall("[a-zA-Z]+", describe_agreement(played, count_panel(played), "ja"))
     assert {*words} <= {*FAMILIES}

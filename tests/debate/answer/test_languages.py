@@ -4,14 +4,20 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from server.debate.answer.languages import LANGUAGES, find_language, name_head, tell, tell_caution
-from server.debate.answer.lines import AnswerLines, format_lines, list_lines
+from server.debate.answer.count import count_panel
+from server.debate.answer.languages import LANGUAGES, find_language, say, say_head
+from server.debate.answer.lines import AnswerLines, build_lines, format_lines, list_lines
 from server.debate.facts.advice import Branch
+from server.debate.facts.setup.ledger import Standing
+from tests.support.panels import build_answer, play_panel
 
 pytestmark = [pytest.mark.requirement("N37")]
+
+SLOT = re.compile(r"\{\d\}")
 
 TEXTS: Mapping[str, str] = {
     "de": "Nein. Lassen Sie die Warteschlange in Postgres, und messen Sie eine Woche, wie alt der älteste Auftrag ist.",
@@ -50,7 +56,7 @@ def test_heads_are_in_the_language_of_the_answer(language: str) -> None:
         head="Agreed", recommendation=TEXTS[language], changes_if="p99 > 1 s", cost="5 calls."
     )
     expected = [
-        LANGUAGES[language].heads[head] if language in LANGUAGES else head
+        LANGUAGES[language].texts[head] if language in LANGUAGES else head
         for head in ("Agreed", "Changes if", "Cost")
     ]
     assert [line.head for line in list_lines(answer)] == expected
@@ -97,21 +103,16 @@ def test_a_language_is_told_from_its_neighbours(language: str, text: str) -> Non
 
 
 def test_every_language_has_every_text_and_keeps_what_stands_in_it() -> None:
-    assert name_head("If {0}", "zh", "{1} 3 %") == "如果{1} 3 %"
-    assert name_head("2 of 3 advise", "ja") == "3人中2人の助言"
-    first = LANGUAGES["de"]
+    assert say("If {0}", "zh", "{1} 3 %") == "如果{1} 3 %"
+    assert say_head("2 of 3 advise", "ja") == "3人中2人の助言"
     for language, known in LANGUAGES.items():
-        for texts, others in zip(known[:3], first[:3], strict=True):
-            assert texts.keys() == others.keys(), language
-            for english, text in texts.items():
-                slots = {*re.findall(r"\{\d\}", english)}
-                assert text, (language, english)
-                assert {*re.findall(r"\{\d\}", text)} == slots, (language, english)
+        assert known.texts.keys() == LANGUAGES["de"].texts.keys(), language
+        for english, text in known.texts.items():
+            assert text, (language, english)
+            assert {*SLOT.findall(text)} == {*SLOT.findall(english)}, (language, english)
 
 
-TOLD_COST = (
-    "1 call, 2 reused, 12,192 tokens in (200 cached), 330 out (20 thinking), 3 min, $1,234.01. Debate k3x9"
-)
+STANDINGS = (Standing(judge="a/gpt-4.1", asked=4, consistent=4, right=3, wrong=1, weight="100/100"),)
 
 
 @pytest.mark.parametrize(
@@ -120,168 +121,50 @@ TOLD_COST = (
         (
             "de",
             (
-                "1 Aufruf, 2 wiederverwendet, 12.192 Tokens gelesen (200 aus dem Cache), 330 geschrieben "
-                "(20 fürs Nachdenken), 3 min, $1,234.01. Debatte k3x9"
+                "2 Modellfamilien (alpha, beta): unabhängig voneinander diese Antwort, und nach gegenseitigem Prüfen "
+                "wieder. "
+                "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt: 90%, 90%. "
+                "Bei Ihren geklärten Fragen war ihr Rat richtig: a/gpt-4.1 3 von 4."
             ),
         ),
         (
             "fr",
             (
-                "1 appel, réponses réutilisées\u00a0: 2, 12\u202f192 jetons lus (200 en cache), 330 écrits "
-                "(20 de réflexion), 3 min, $1,234.01. Débat k3x9"
-            ),
-        ),
-        (
-            "ja",
-            (
-                "呼び出し1回、再利用2件、入力12,192トークン（うちキャッシュ200）、出力330（うち思考20）、3分、"
-                "$1,234.01。討論 k3x9"
-            ),
-        ),
-        ("en", TOLD_COST),
-    ],
-)
-def test_the_cost_is_told_in_the_language_of_the_answer(language: str, told: str) -> None:
-    assert tell(TOLD_COST, language) == told
-
-
-def test_numbers_agree_with_their_nouns() -> None:
-    assert tell("1 call, 2 calls of unknown price.", "es") == "1 llamada, 2 llamadas de precio desconocido."
-    told = [tell(f"{held} of 3 had answered otherwise.", "de") for held in (1, 2)]
-    assert told == ["1 von 3 hatte zuerst anders geantwortet.", "2 von 3 hatten zuerst anders geantwortet."]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_cost_of_no_calls_or_with_a_mirror_is_told_whole(language: str) -> None:
-    phrases, colon = LANGUAGES[language].phrases, LANGUAGES[language].marks.get(": ", ": ")
-    assert tell("No calls yet.", language) in (f"{phrases['No calls yet']}.", f"{phrases['No calls yet']}。")
-    told = tell("No calls. Its mirror: 4 calls, 1,200 tokens in, 300 out, $0.01.", language)
-    assert f"{phrases['Its mirror']}{colon}{phrases['{0} calls'].format(4)}" in told
-
-
-PARTLY = "2 judges for Ada, of 2 model families (alpha, beta); 1 of 2 had answered otherwise."
-"""A sentence of which phrases know a part."""
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_sentence_is_told_whole_or_stays_english(language: str) -> None:
-    known = "Not measured on your questions yet."
-    told = tell(known, language)
-    assert told != known
-    assert tell(f"{PARTLY} {known}", language) == f"{PARTLY} {told}"
-    assert tell(f"{known} {PARTLY}", language).split(PARTLY) in ([f"{told} ", ""], [told, ""])
-
-
-def test_how_sure_of_judges_has_no_sentence_of_two_languages() -> None:
-    support = (
-        "2 of 2 judges for Ada's position, of 2 model families (alpha, beta). How likely their advice is right, they "
-        "say: 80%, 75%."
-    )
-    answer = AnswerLines(
-        head="Agreed (2 of 2 judges, 2 families)",
-        recommendation=TEXTS["de"],
-        how_sure=f"{support} Not measured on your questions yet.",
-    )
-    assert list_lines(answer)[-1].text == f"{support} An Ihren Fragen noch nicht gemessen."
-
-
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [
-        ("de", "Bei Ihren geklärten Fragen war ihr Rat richtig: a/gpt-4.1 3 von 4, b/q:8b 1 von 2."),
-        ("zh", "在你已有结论的问题上，建议正确的次数：a/gpt-4.1 3/4，b/q:8b 1/2。"),
-    ],
-)
-def test_the_record_of_models_is_told_with_their_names(language: str, told: str) -> None:
-    record = "On your settled questions their advice was right: a/gpt-4.1 3 of 4, b/q:8b 1 of 2."
-    assert tell(record, language) == told
-
-
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [
-        (
-            "es",
-            (
-                "2 familias de modelos (alpha, beta): de acuerdo, en lo que se pudo leer: 1 de 2. Probabilidad de "
-                "acierto, según cada modelo: 90%; para otro consejo 80%."
-            ),
-        ),
-        (
-            "fr",
-            (
-                "2 familles de modèles (alpha, beta)\u00a0: d'accord, pour ce qu'on a pu lire\u00a0: 1 sur 2. Chances "
-                "d'avoir raison, selon chaque modèle\u00a0: 90%\u00a0; pour un autre conseil 80%."
-            ),
-        ),
-        (
-            "ja",
-            (
-                "2系統のモデル（alpha、beta）：読み取れた範囲では一致しています：2件中1件。"
-                "各モデルが見積もる正しさ：90%。別の助言では80%。"
+                "2 familles de modèles (alpha, beta)\u00a0: la même réponse séparément, puis à nouveau après relecture "
+                "mutuelle. "
+                "Chances d'avoir raison, selon chaque modèle\u00a0: 90%, 90%. "
+                "Sur vos questions déjà tranchées, ils ont eu raison\u00a0: a/gpt-4.1 3 sur 4."
             ),
         ),
         (
             "zh",
             (
-                "2个模型家族（alpha，beta）：就能读懂的部分而言，意见一致：1/2。"
-                "各模型自己估计的正确概率：90%；其他建议：80%。"
+                "2个模型家族（alpha, beta）：各自独立给出了这个回答，互相检查后仍然如此。"
+                "各模型自己估计的正确概率：90%, 90%。在你已有结论的问题上，建议正确的次数：a/gpt-4.1 3/4。"
+            ),
+        ),
+        (
+            "en",
+            (
+                "2 model families (alpha, beta) gave this answer independently, and again after checking each other's. "
+                "Each says how likely its advice is right: 90%, 90%. "
+                "On your settled questions their advice was right: a/gpt-4.1 3 of 4."
             ),
         ),
     ],
 )
-def test_a_line_of_several_phrases_has_the_marks_of_its_language(language: str, told: str) -> None:
-    agreed = "2 model families (alpha, beta) agree, as far as they could be read: 1 of 2."
-    shares = "Each says how likely its advice is right: 90%; for other advice 80%."
-    assert tell(f"{agreed} {shares}", language) == told
+def test_how_sure_is_told_in_the_language_of_the_answer(language: str, told: str) -> None:
+    panel = play_panel("AA", [("A", 90), ("A", 90)])
+    answers = {seat: build_answer(seat, TEXTS[language]) for seat in panel.advised}
+    panel = replace(panel, advised=answers)
 
+    lines = build_lines(panel, count_panel(panel), standings=STANDINGS)
 
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [
-        ("de", "Advisor 1 hat nicht geantwortet: "),
-        ("es", "Advisor 1 no respondió: "),
-        ("fr", "Advisor 1 n'a pas répondu\u00a0: "),
-        ("ja", "Advisor 1の回答がありません："),
-        ("zh", "Advisor 1没有回答："),
-        ("en", "Advisor 1 gave no answer: "),
-    ],
-)
-def test_a_caution_keeps_the_words_of_a_provider(language: str, told: str) -> None:
-    words = "openai/gpt-5 timed out after 30 s, and 2 calls."
-    assert tell_caution(f"Advisor 1 gave no answer: {words}", language) == f"{told}{words}"
-
-
-def test_a_caution_is_known_by_how_it_begins() -> None:
-    assert tell_caution("One caller wrote for Ada and Ben.", "es") == "One caller wrote for Ada and Ben."
-    assert tell_caution("Its receipt is not signed.", "zh") == "凭证没有签名。"
-    assert tell_caution("Its receipt is not signed. No key.", "ja") == "証明書に署名がありません。No key."
-    late = "gave no answer in 60 seconds."
-    assert tell_caution(f"Advisor 1 {late}", "de") == f"Advisor 1 {late}"
-    for words in (f"openai/gpt-5 {late}", "The client gave no answer."):
-        assert (
-            tell_caution(f"Advisor 1 gave no review: {words}", "de")
-            == f"Advisor 1 hat nicht geprüft: {words}"
-        )
-
-
-def test_how_sure_and_cautions_stand_below_an_answer_in_its_language() -> None:
-    answer = AnswerLines(
-        head="Agreed",
-        recommendation=TEXTS["es"],
-        how_sure="2 model families (alpha, beta) agree after checking; 1 of 2 had answered otherwise.",
-        keep_in_mind=["Advisor 1 gave no review: x"],
-        cost="4 calls, 9 s.",
-    )
-    assert [line.text for line in list_lines(answer, "k3x9")][1:] == [
-        "2 familias de modelos (alpha, beta): de acuerdo tras revisar; 1 de 2 había respondido otra cosa.",
-        "Advisor 1 no revisó: x",
-        "4 llamadas, 9 s. Debate k3x9",
-    ]
+    assert lines.how_sure == told
 
 
 def test_a_head_of_judges_stays_as_it_is() -> None:
-    assert name_head("Leaning (1 of 1 judge)", "de") == "Leaning (1 of 1 judge)"
+    assert say_head("Leaning (1 of 1 judge)", "de") == "Leaning (1 of 1 judge)"
 
 
 def test_a_case_is_quoted_in_every_language() -> None:

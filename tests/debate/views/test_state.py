@@ -1,6 +1,5 @@
 """The state of a debate: usage, failures, who is awaited, and where it comes from."""
 
-import re
 from decimal import Decimal
 from typing import get_args
 
@@ -8,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.answer.languages import tell
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import Outcome
 from server.debate.machine.decide import Status
@@ -96,10 +94,6 @@ class TestUsage:
         assert cost_line(unpriced, 7_300) == "1 call, 9 tokens in, 1 out, 2 h, price unknown."
         partly = sum_usage([*paid[:1], Usage(model="m", input_tokens=9)])
         assert cost_line(partly, 300).endswith(", 5 min, $0.00246 and 1 call of unknown price.")
-        told = cost_line(
-            sum_usage([*paid, Usage(model="caller"), Usage(model="m", reused_from="k3x9w2m4p7qr#4")]), 30
-        )
-        assert re.findall("[a-z]+", tell(told, "ja")) == []
 
     @pytest.mark.requirement("N10")
     def test_calls_that_were_made_at_once_take_the_time_of_the_longest(self) -> None:
