@@ -1,27 +1,13 @@
-"""Every row of the benchmarks runs: in a smoke run, with the least of everything."""
-
-import math
-import os
+"""What debates cost where providers keep prompts: no benchmark is run by the tests, but this one is a promise."""
 
 import anyio
 import pytest
 
 from benchmarks import spending
-from benchmarks.rows import ROWS, run_row
-from benchmarks.table import SMOKE
 
-pytestmark = [pytest.mark.full, pytest.mark.requirement("N8")]
+pytestmark = [pytest.mark.full, pytest.mark.requirement("N10", "N11")]
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_a_row_of_the_benchmarks_runs(name: str) -> None:
-    lines = run_row(name, environ={**os.environ, SMOKE: "1"})
-
-    assert not isinstance(lines, str), lines
-    assert all(math.isfinite(line.value) for line in lines)
-
-
-@pytest.mark.requirement("N10", "N11")
 def test_caches_of_providers_serve_what_the_calls_of_a_debate_have_in_common(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,7 +7,6 @@ full suite if it is marked so, or lies in one of `FULL_FOLDERS`; a test that bel
 import gc
 import os
 import signal
-import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +33,8 @@ SMOKE = TESTS / "smoke"
 """The few tests of the fast suite that start processes, and may cost what that takes."""
 
 FAST, EVERYTHING = "not full", "full or not full"
+REST = "full or hypothesis"
+"""What the full suite has beside the fast one. Searches are in both: they look at more examples in the full one."""
 
 IDLE_LOOP = 0.007
 """Seconds of CPU that a loop of `measure_cpu_slowness` takes on a fast machine."""
@@ -74,9 +75,9 @@ def pytest_configure(config: pytest.Config) -> None:
     elif not config.option.markexpr and not is_anything_named:
         config.option.markexpr = FAST
 
-    is_search = config.option.markexpr == EVERYTHING
-    settings.load_profile("full" if is_search else "fast")
-    if is_search and config.option.hypothesis_seed is None:
+    has_searches = config.option.markexpr in (EVERYTHING, REST)
+    settings.load_profile("full" if has_searches else "fast")
+    if has_searches and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(SystemRandom().randrange(2**32))  # workers get it, too
 
 
@@ -166,10 +167,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def is_limited(item: pytest.Item) -> bool:
-    is_distorted = sys.gettrace() is not None  # by coverage, or a debugger
     is_cheap = item.get_closest_marker("full") is None and SMOKE not in item.path.parents
-    is_fast_suite = item.config.option.markexpr != EVERYTHING  # there searches look at more examples
-    return item.config.option.cpu_limit != 0 and is_fast_suite and is_cheap and not is_distorted
+    has_searches = item.config.option.markexpr in (EVERYTHING, REST)
+    return item.config.option.cpu_limit != 0 and is_cheap and not has_searches
 
 
 def measure_test(item: pytest.Item, nextitem: pytest.Item | None) -> tuple[float, list[pytest.TestReport]]:
