@@ -4,10 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from playwright.async_api import BrowserContext, ConsoleMessage, Page
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page
 from playwright.async_api import Request as BrowserRequest
 
-from tests.support.browser import launch_browser
 from tests.support.patience import PATIENCE
 from tests.support.sites import Guest
 
@@ -41,12 +40,10 @@ class Window:
 
 
 @asynccontextmanager
-async def open_window(guest: Guest, **context_options: Any) -> AsyncIterator[Window]:
-    async with launch_browser() as browser:
-        context = await browser.new_context(**context_options)
+async def open_window(chromium: Browser, guest: Guest, **context_options: Any) -> AsyncIterator[Window]:
+    async with await chromium.new_context(**context_options) as context:
         context.set_default_timeout(MILLISECONDS)
         yield Window(guest, context)
-        await context.close()
 
 
 async def see(page: Page, text: str) -> None:

@@ -1,13 +1,14 @@
 """A browser for tests of pages."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Browser as AsyncBrowser
 from playwright.sync_api import Browser
 
 from server.web.record import Data
-from tests.support.browser import CHROMIUM, open_browser
+from tests.support.browser import CHROMIUM, launch_browser, open_browser
 from tests.support.pages import load_page_data, write_page
 
 TEAM = [{"name": "Ada", "stance": "Buy now"}, {"name": "Ben", "stance": "Wait a year"}]
@@ -25,6 +26,18 @@ def browser() -> Iterator[Browser]:
         pytest.skip("Chromium is not installed")
     with open_browser() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """Of one module, as the browser of its async tests."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def chromium(anyio_backend: str) -> AsyncIterator[AsyncBrowser]:  # noqa: ARG001  (its event loop)
+    async with launch_browser() as launched:
+        yield launched
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,6 @@ from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.requirement("N19", "N32", "N37")]
 
-SCREENS = pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-
 
 @pytest.fixture(scope="module")
 def answer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -26,7 +24,7 @@ def answer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(tmp_path_factory.mktemp("answer"), build_data([debate]))
 
 
-@SCREENS
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 def test_only_the_answer_and_what_was_answered_apart_are_seen_at_first(
     browser: Browser, answer_path: Path, viewport: dict[str, int]
 ) -> None:
@@ -77,8 +75,7 @@ def test_without_scripts_there_are_the_lines_of_the_answer(browser: Browser, ans
         assert "\nWhat to do\n1. This week: write" in shown
 
 
-@SCREENS
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "viewport"), [("light", DESK), ("dark", PHONE)], ids=["desk", "phone"])
 def test_axe_finds_no_violation_in_an_answer_folded_and_unfolded(
     browser: Browser, answer_path: Path, viewport: dict[str, int], scheme: str
 ) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
-from playwright.async_api import FrameLocator, Page
+from playwright.async_api import Browser, FrameLocator, Page
 
-from tests.support.browser import launch_browser
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
 from tests.support.paths import ROOT
@@ -79,9 +78,9 @@ class Host:
 
 
 @asynccontextmanager
-async def open_host(client: Client) -> AsyncIterator[Host]:
-    async with launch_browser() as browser:
-        page = await browser.new_page()
+async def open_host(chromium: Browser, client: Client) -> AsyncIterator[Host]:
+    async with await chromium.new_context() as context:
+        page = await context.new_page()
         host = Host(client, page)
         html = (ROOT / "tests/support/app_host.html").read_text()
 
@@ -103,8 +102,10 @@ async def open_host(client: Client) -> AsyncIterator[Host]:
         assert host.asked == [HOST]  # the app asks nothing of the network
 
 
-async def test_a_debate_is_opened_stepped_steered_and_concluded(open_client: OpenClient) -> None:
-    async with open_client() as client, open_host(client) as host:
+async def test_a_debate_is_opened_stepped_steered_and_concluded(
+    chromium: Browser, open_client: OpenClient
+) -> None:
+    async with open_client() as client, open_host(chromium, client) as host:
         opened = await call(client, "start_debate", question=HOSTILE, format="verdict")
         await host.open()
         await host.show(opened)
@@ -127,8 +128,10 @@ async def test_a_debate_is_opened_stepped_steered_and_concluded(open_client: Ope
     assert {"watch_debate", "step_round", "intervene"} == {*host.calls}
 
 
-async def test_what_others_do_is_shown_without_being_asked(open_modern: OpenClient) -> None:
-    async with open_modern() as client, open_modern() as other, open_host(client) as host:
+async def test_what_others_do_is_shown_without_being_asked(
+    chromium: Browser, open_modern: OpenClient
+) -> None:
+    async with open_modern() as client, open_modern() as other, open_host(chromium, client) as host:
         opened = await call(client, "start_debate", question="Ship it?", format="verdict")
         await host.open()
         await host.show(opened)
@@ -142,9 +145,11 @@ async def test_what_others_do_is_shown_without_being_asked(open_modern: OpenClie
     assert ended["status"] == "concluded"
 
 
-async def test_a_debate_is_shown_before_the_call_that_began_it_has_a_result(open_modern: OpenClient) -> None:
+async def test_a_debate_is_shown_before_the_call_that_began_it_has_a_result(
+    chromium: Browser, open_modern: OpenClient
+) -> None:
     gate = Gate()
-    async with open_modern({"held": gate.model}) as client, open_host(client) as host:
+    async with open_modern({"held": gate.model}) as client, open_host(chromium, client) as host:
         await call(client, "start_debate", question="Another one?")
         await host.open()
         await host.tell("notifications/tool-input", arguments={"question": "Ship  it?\n", "run": True})
@@ -159,9 +164,9 @@ async def test_a_debate_is_shown_before_the_call_that_began_it_has_a_result(open
         assert await host.app.get_by_text("Another one?").count() == 0
 
 
-async def test_the_look_follows_the_host(open_modern: OpenClient) -> None:
+async def test_the_look_follows_the_host(chromium: Browser, open_modern: OpenClient) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
-    async with open_modern() as client, open_host(client) as host:
+    async with open_modern() as client, open_host(chromium, client) as host:
         opened = await call(client, "start_debate", question="Ship it?")
         await host.open(context={"theme": "dark", "displayMode": "inline"})
         await host.show(opened)
@@ -182,9 +187,10 @@ async def test_the_look_follows_the_host(open_modern: OpenClient) -> None:
 
 
 async def test_a_host_that_answers_twice_or_lets_others_speak_changes_nothing(
+    chromium: Browser,
     open_modern: OpenClient,
 ) -> None:
-    async with open_modern() as client, open_host(client) as host:
+    async with open_modern() as client, open_host(chromium, client) as host:
         opened = await call(client, "start_debate", question="Ship it?", format="verdict")
         await host.open(answers=2)
         await host.show(opened)
@@ -209,9 +215,10 @@ async def test_a_host_that_answers_twice_or_lets_others_speak_changes_nothing(
 
 
 async def test_an_app_whose_host_or_server_fails_says_so_and_keeps_what_it_shows(
+    chromium: Browser,
     open_modern: OpenClient,
 ) -> None:
-    async with open_modern() as client, open_host(client) as host:
+    async with open_modern() as client, open_host(chromium, client) as host:
         opened = await call(client, "start_debate", question="Ship it?", format="verdict")
         await host.open()
         await host.show(opened)
@@ -222,8 +229,8 @@ async def test_an_app_whose_host_or_server_fails_says_so_and_keeps_what_it_shows
         await host.expect("Ship it?")
 
 
-async def test_a_host_that_shows_no_debate_is_told_why(open_modern: OpenClient) -> None:
-    async with open_modern() as client, open_host(client) as host:
+async def test_a_host_that_shows_no_debate_is_told_why(chromium: Browser, open_modern: OpenClient) -> None:
+    async with open_modern() as client, open_host(chromium, client) as host:
         await host.open()
         failed = {"content": [{"type": "text", "text": "Error: no model is set up."}], "isError": True}
         await host.tell("notifications/tool-result", **failed)
@@ -233,37 +240,32 @@ async def test_a_host_that_shows_no_debate_is_told_why(open_modern: OpenClient) 
     assert host.calls == []
 
 
-async def test_a_host_that_never_answers_is_told_of(open_modern: OpenClient) -> None:
-    async with open_modern() as client, open_host(client) as host:
+async def test_a_host_that_never_answers_is_told_of(chromium: Browser, open_modern: OpenClient) -> None:
+    async with open_modern() as client, open_host(chromium, client) as host:
         await host.open(answers=0, waits=False, script=HASTE)
         await host.expect("The host does not answer.")
 
     assert host.calls == []
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        None,
-        "text",
-        {"method": "ui/notifications/tool-result", "params": None},
-        {
-            "method": "ui/notifications/host-context-changed",
-            "params": {"safeAreaInsets": {"top": "x"}, "styles": 7},
-        },
-        {"method": "ui/notifications/tool-input", "params": {"arguments": {"debate_id": {"toString": 1}}}},
-        {"method": "toString", "id": 7},
-        {"id": 999, "result": {}},
-    ],
-    ids=repr,
-)
-async def test_a_message_of_another_shape_does_no_harm(open_modern: OpenClient, message: Any) -> None:
-    async with open_modern() as client, open_host(client) as host:
-        opened = await call(client, "start_debate", question="Ship it?", format="verdict")
-        await host.open()
-        await host.page.evaluate("(message) => frame.contentWindow.postMessage(message, '*')", message)
-        await host.page.evaluate("(message) => send(message)", message)
-        await host.show(opened)
-        await host.expect("Ship it?")
+ODD_MESSAGES: list[Any] = [
+    *(None, "text", {"method": "ui/notifications/tool-result", "params": None}),
+    {
+        "method": "ui/notifications/host-context-changed",
+        "params": {"safeAreaInsets": {"top": "x"}, "styles": 7},
+    },
+    {"method": "ui/notifications/tool-input", "params": {"arguments": {"debate_id": {"toString": 1}}}},
+    *({"method": "toString", "id": 7}, {"id": 999, "result": {}}),
+]
 
-    assert host.errors == []
+
+async def test_messages_of_another_shape_do_no_harm(chromium: Browser, open_modern: OpenClient) -> None:
+    async with open_modern() as client, open_host(chromium, client) as host:
+        await host.open()
+        for number, message in enumerate(ODD_MESSAGES):
+            opened = await call(client, "start_debate", question=f"Ship {number}?", format="verdict")
+            await host.page.evaluate("(message) => frame.contentWindow.postMessage(message, '*')", message)
+            await host.page.evaluate("(message) => send(message)", message)
+            await host.show(opened)
+            await host.expect(f"Ship {number}?")
+            assert host.errors == [], message

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 import uvicorn
-from playwright.async_api import FilePayload, Page, expect
+from playwright.async_api import Browser, FilePayload, Page, expect
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -18,7 +18,6 @@ from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.web.site.routes import Visitor, build_site
 from server.web.site.serving import open_port
-from tests.support.browser import launch_browser
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.patience import PATIENCE
@@ -44,10 +43,12 @@ async def wait_for_status(manager: DebateManager, debate_id: str, status: str) -
                 return
 
 
-async def test_turns_of_another_process_appear_and_pause_from_the_page_stops_it(database: str) -> None:
+async def test_turns_of_another_process_appear_and_pause_from_the_page_stops_it(
+    chromium: Browser, database: str
+) -> None:
     async with (
         open_site(database) as guest,
-        open_window(guest) as window,
+        open_window(chromium, guest) as window,
         open_call_gate() as gate,
         start_server_process(database, gate, "auto") as (_, client),
     ):
@@ -74,10 +75,12 @@ async def test_turns_of_another_process_appear_and_pause_from_the_page_stops_it(
         assert window.complaints == []
 
 
-async def test_forks_appear_on_an_open_page_and_show_what_becomes_of_them(database: str) -> None:
+async def test_forks_appear_on_an_open_page_and_show_what_becomes_of_them(
+    chromium: Browser, database: str
+) -> None:
     async with (
         open_site(database) as guest,
-        open_window(guest) as window,
+        open_window(chromium, guest) as window,
         open_engine(database, ScriptedModel()) as other,
     ):
         parent = await run_debate(other)
@@ -98,9 +101,10 @@ async def test_forks_appear_on_an_open_page_and_show_what_becomes_of_them(databa
 
 
 async def test_all_buttons_of_a_debate_do_what_they_are_named_for_and_a_double_click_does_it_once(
+    chromium: Browser,
     database: str,
 ) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         debate_id = (await start_debate(guest.manager)).id
         page = await window.open(debate_id)
         await page.get_by_role("button", name="Step", exact=True).dblclick()
@@ -130,9 +134,10 @@ async def test_all_buttons_of_a_debate_do_what_they_are_named_for_and_a_double_c
 
 
 async def test_a_question_is_asked_in_the_page_after_its_estimate_and_leads_to_an_answer_that_is_settled(
+    chromium: Browser,
     database: str,
 ) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         page = await window.open()
         await press(page, "Ask a question")
         start = page.get_by_role("button", name="Start", exact=True)
@@ -158,8 +163,8 @@ async def test_a_question_is_asked_in_the_page_after_its_estimate_and_leads_to_a
         assert window.complaints == []
 
 
-async def test_a_person_answers_for_their_seat_in_the_page(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+async def test_a_person_answers_for_their_seat_in_the_page(chromium: Browser, database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         team = [{"name": "Ann", "stance": "Yes.", "model": "human"}, {"name": "Ben", "stance": "No."}]
         debate_id = (await start_debate(guest.manager, debaters=team, format="verdict", run=True)).id
         page = await window.open(debate_id)
@@ -171,8 +176,10 @@ async def test_a_person_answers_for_their_seat_in_the_page(database: str) -> Non
         assert window.complaints == []
 
 
-async def test_words_of_many_debaters_are_folded_and_colours_are_chosen(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+async def test_words_of_many_debaters_are_folded_and_colours_are_chosen(
+    chromium: Browser, database: str
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         team = [{"name": f"D{number}", "stance": f"Choice {number}"} for number in range(7)]
         debate_id = (await run_debate(guest.manager, debaters=team, format="verdict")).id
         page = await window.open(debate_id)
@@ -185,9 +192,10 @@ async def test_words_of_many_debaters_are_folded_and_colours_are_chosen(database
 
 
 async def test_the_second_click_of_a_double_click_is_not_taken_for_what_the_button_means_by_then(
+    chromium: Browser,
     database: str,
 ) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         debate_id = (await start_debate(guest.manager)).id
         page = await window.open(debate_id)
         await press(page, "Pause")
@@ -201,8 +209,10 @@ async def test_the_second_click_of_a_double_click_is_not_taken_for_what_the_butt
         await page.get_by_role("button", name="Pause").wait_for()
 
 
-async def test_an_action_that_is_refused_says_why_and_keeps_what_was_written(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+async def test_an_action_that_is_refused_says_why_and_keeps_what_was_written(
+    chromium: Browser, database: str
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         debate_id = (await start_debate(guest.manager)).id
         page = await window.open(debate_id)
         await press(page, "Note")
@@ -214,10 +224,13 @@ async def test_an_action_that_is_refused_says_why_and_keeps_what_was_written(dat
         assert refused == []
 
 
-async def test_twenty_tabs_share_one_stream_and_the_next_one_takes_it_over(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+async def test_more_tabs_than_a_browser_opens_connections_share_one_stream_and_the_next_one_takes_it_over(
+    chromium: Browser,
+    database: str,
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         debate_id = (await start_debate(guest.manager)).id
-        tabs = [await window.open(debate_id) for _ in range(20)]
+        tabs = [await window.open(debate_id) for _ in range(8)]
         for number, tab in enumerate(tabs):
             await tab.get_by_text("live", exact=True).wait_for()
             assert len(guest.site.feed.followers) == 1, number
@@ -231,8 +244,10 @@ async def test_twenty_tabs_share_one_stream_and_the_next_one_takes_it_over(datab
         assert window.complaints == []
 
 
-async def test_a_page_says_that_the_database_is_gone_and_goes_on_when_it_is_back(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+async def test_a_page_says_that_the_database_is_gone_and_goes_on_when_it_is_back(
+    chromium: Browser, database: str
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         debate_id = (await start_debate(guest.manager)).id
         page, listed = await window.open(debate_id), await window.open()
         await see(page, "live")
@@ -248,9 +263,11 @@ async def test_a_page_says_that_the_database_is_gone_and_goes_on_when_it_is_back
         await see(page, "Round 1")
 
 
-async def test_a_page_says_that_its_server_has_ended_and_keeps_what_it_shows(database: str) -> None:
-    async with launch_browser() as browser:
-        page = await browser.new_page()
+async def test_a_page_says_that_its_server_has_ended_and_keeps_what_it_shows(
+    chromium: Browser, database: str
+) -> None:
+    async with await chromium.new_context() as context:
+        page = await context.new_page()
         page.set_default_timeout(MILLISECONDS)
         async with open_site(database, ScriptedModel()) as guest:
             debate_id = (await run_debate(guest.manager)).id
@@ -260,14 +277,16 @@ async def test_a_page_says_that_its_server_has_ended_and_keeps_what_it_shows(dat
         await see(page, "Ship it?")
 
 
-async def test_hostile_texts_run_nothing_in_the_list_and_in_a_debate_that_goes_on(database: str) -> None:
+async def test_hostile_texts_run_nothing_in_the_list_and_in_a_debate_that_goes_on(
+    chromium: Browser, database: str
+) -> None:
     def answer(request: Request) -> str:
         return build_reply_text(request).replace("The ", f"{HOSTILE} The ")
 
     model = ScriptedModel(answer)
     async with (
         open_site(database) as guest,
-        open_window(guest) as window,
+        open_window(chromium, guest) as window,
         open_engine(database, model) as other,
     ):
         debate_id = (await start_debate(other, question=f"Ship {HOSTILE}?")).id
@@ -284,8 +303,10 @@ async def test_hostile_texts_run_nothing_in_the_list_and_in_a_debate_that_goes_o
         assert window.complaints == []
 
 
-async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+async def test_the_list_is_searched_filtered_paged_and_opens_debates(
+    chromium: Browser, database: str
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         rust = (await run_debate(guest.manager, question="Adopt Rust?")).id
         for number in range(25):
             await start_debate(guest.manager, question=f"Adopt number {number}?")
@@ -318,9 +339,10 @@ async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: s
 
 
 async def test_the_list_is_narrowed_by_keyboard_and_without_scripts_at_an_address_that_can_be_passed_on(
+    chromium: Browser,
     database: str,
 ) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         ended = await run_debate(guest.manager, question="Adopt Rust?", options={"tags": ["q3 plan"]})
         await start_debate(guest.manager, question="Adopt Go?", options={"tags": ["q3 plan"]})
         page = await window.open()
@@ -332,8 +354,7 @@ async def test_the_list_is_narrowed_by_keyboard_and_without_scripts_at_an_addres
         await expect(page.get_by_role("listitem")).to_have_count(1)
         assert page.url.endswith("?outcome=leaning&model=mine&tag=q3+plan")
         assert window.complaints == []
-        assert window.context.browser
-        async with await window.context.browser.new_context(java_script_enabled=False) as plain:
+        async with await chromium.new_context(java_script_enabled=False) as plain:
             bare = await plain.new_page()
             await bare.goto(page.url)
             assert await bare.get_by_role("listitem").count() == 1
@@ -346,8 +367,10 @@ async def test_the_list_is_narrowed_by_keyboard_and_without_scripts_at_an_addres
             assert await bare.get_by_role("heading", name="Adopt Rust?").count() == 1
 
 
-async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: str) -> None:
-    async with open_engine(database, ScriptedModel()) as manager, launch_browser() as browser:
+async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(
+    chromium: Browser, database: str
+) -> None:
+    async with open_engine(database, ScriptedModel()) as manager, await chromium.new_context() as context:
         debate_id = (await start_debate(manager)).id
         visitor = Visitor(manager, "page")
         with open_port(0) as listener:
@@ -357,7 +380,7 @@ async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: s
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(visitor.feed.run)
                 tasks.start_soon(partial(server.serve, sockets=[listener]))
-                page = await browser.new_page()
+                page = await context.new_page()
                 page.set_default_timeout(MILLISECONDS)
                 await page.goto(address)
                 await page.get_by_text("live", exact=True).wait_for()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import FilePayload, Page, expect
+from playwright.async_api import Browser, FilePayload, Page, expect
 
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
@@ -45,9 +45,9 @@ async def drop_files(page: Page, **files: bytes) -> None:
 
 
 async def test_texts_pdfs_and_web_pages_that_are_dropped_are_read_and_others_are_told_what_to_do(
-    database: str, tmp_path: Path
+    chromium: Browser, database: str, tmp_path: Path
 ) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         page = await window.open()
         await open_form(page)
         report = write_pdf(tmp_path / "report.pdf", ["It was tested twice."]).read_bytes()
@@ -74,8 +74,10 @@ async def test_texts_pdfs_and_web_pages_that_are_dropped_are_read_and_others_are
         assert documents[1].text.startswith("[page 1]\nIt was tested twice.")
 
 
-async def test_a_file_that_is_dropped_beside_the_form_does_not_replace_the_page(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+async def test_a_file_that_is_dropped_beside_the_form_does_not_replace_the_page(
+    chromium: Browser, database: str
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         page = await window.open()
         await open_form(page)
         drop = (
@@ -84,8 +86,10 @@ async def test_a_file_that_is_dropped_beside_the_form_does_not_replace_the_page(
         assert await page.evaluate(drop)
 
 
-async def test_a_key_is_stored_in_the_page_and_a_bad_one_is_told_what_to_do(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+async def test_a_key_is_stored_in_the_page_and_a_bad_one_is_told_what_to_do(
+    chromium: Browser, database: str
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         page = await window.open()
         await open_form(page)
         await page.get_by_label("Other models").fill("mistral/mistral-large-latest")
@@ -108,10 +112,10 @@ async def test_a_key_is_stored_in_the_page_and_a_bad_one_is_told_what_to_do(data
             keys.origins.pop("MISTRAL_API_KEY", None)
 
 
-async def test_the_answer_is_copied_as_text(database: str) -> None:
+async def test_the_answer_is_copied_as_text(chromium: Browser, database: str) -> None:
     async with (
         open_site(database, ScriptedModel()) as guest,
-        open_window(guest, permissions=["clipboard-read", "clipboard-write"]) as window,
+        open_window(chromium, guest, permissions=["clipboard-read", "clipboard-write"]) as window,
     ):
         page = await window.open((await run_debate(guest.manager)).id)
         await press(page, "Copy the answer")
@@ -122,7 +126,9 @@ async def test_the_answer_is_copied_as_text(database: str) -> None:
         assert window.complaints == []
 
 
-async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_markup(database: str) -> None:
+async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_markup(
+    chromium: Browser, database: str
+) -> None:
     written = (
         "**Begin** `small`, [and](https://evil.example) 2 * 3 * 4.\\n## Why\\n- *Where* a <b>small</b> one. "
     )
@@ -130,7 +136,7 @@ async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_marku
     def answer(request: Request) -> str:
         return build_reply_text(request).replace("Ship it?\\n\\n", f"Ship it?\\n\\n{written}")
 
-    async with open_site(database, ScriptedModel(answer)) as guest, open_window(guest) as window:
+    async with open_site(database, ScriptedModel(answer)) as guest, open_window(chromium, guest) as window:
         page = await window.open((await run_debate(guest.manager, format="second_opinion")).id)
         found = page.locator(".written")
         await see(page, "[and](https://evil.example) 2 * 3 * 4.")
@@ -142,16 +148,15 @@ async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_marku
         assert window.complaints == []
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "viewport"), [("light", DESK), ("dark", PHONE)], ids=["desk", "phone"])
 async def test_axe_finds_nothing_in_the_list_its_filters_a_new_question_and_an_answer(
-    database: str, viewport: Any, scheme: Any
+    chromium: Browser, database: str, viewport: Any, scheme: Any
 ) -> None:
     if not AXE.exists():
         pytest.skip("needs `npm install` in tests/node")
     async with (
         open_site(database, ScriptedModel()) as guest,
-        open_window(guest, viewport=viewport, color_scheme=scheme) as window,
+        open_window(chromium, guest, viewport=viewport, color_scheme=scheme) as window,
     ):
         ended = await run_debate(guest.manager, format="second_opinion", options={"tags": ["release"]})
         await start_debate(guest.manager, question="Adopt Rust?")
