@@ -147,7 +147,6 @@ def test_a_paused_debate_exits_with_1_and_says_why_and_how_to_go_on(cli: Cli) ->
 
 
 @pytest.mark.requirement("M3")
-@pytest.mark.both_databases
 def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, finished: dict[str, Any]) -> None:
     cli("debate", "Ships or trains?", "--model", "scripted", "--quiet")
 
@@ -177,7 +176,6 @@ def test_a_list_is_narrowed_by_what_the_page_narrows_it_by(cli: Cli, finished: d
 
 
 @pytest.mark.requirement("M3")
-@pytest.mark.both_databases
 def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any]) -> None:
     shown = cli("show", finished["debate_id"]).stdout
 
@@ -217,7 +215,6 @@ def test_only_a_page_holds_a_family(cli: Cli, finished: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("M3")
-@pytest.mark.both_databases
 def test_an_export_holds_every_event_and_its_hash(cli: Cli, finished: dict[str, Any], tmp_path: Path) -> None:
     target = tmp_path / "debate.json"
     target.write_text("something older", encoding="utf-8")

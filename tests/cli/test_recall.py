@@ -9,7 +9,6 @@ from tests.support.servers import Cli
 pytestmark = pytest.mark.requirement("D18")
 
 
-@pytest.mark.both_databases
 @pytest.mark.usefixtures("new_database")
 def test_what_was_concluded_on_a_related_question_is_shown(cli: Cli) -> None:
     nothing = cli("recall", "Do we rewrite the billing service?")

@@ -62,7 +62,6 @@ def test_every_flag_reaches_the_debate(
     assert row.items() <= made.items()
 
 
-@pytest.mark.both_databases
 def test_tags_come_and_go_at_any_time(cli: Cli, paused_id: str) -> None:
     assert (
         "Searches find it by billing, very urgent"
@@ -141,7 +140,6 @@ def test_the_latest_debate_is_shown_without_an_id(cli: Cli) -> None:
     assert "Second?" in cli("watch").stdout.splitlines()[0]
 
 
-@pytest.mark.both_databases
 def test_a_debate_is_deleted_once_somebody_has_agreed(cli: Cli, database: str) -> None:
     debate_id = json.loads(cli("debate", "Is tea kinder?", "--model", "scripted", "--json").stdout)[
         "debate_id"

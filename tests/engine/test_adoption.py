@@ -248,6 +248,7 @@ async def test_a_database_from_elsewhere_brings_no_ledger_and_no_memory_and_clai
 
 
 @pytest.mark.full
+@pytest.mark.sqlite
 async def test_thirty_copies_prove_no_judge_and_are_told_to_no_debate(database: str, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         here, elsewhere = await open_two(stack, database, tmp_path / "elsewhere.db")

@@ -14,7 +14,7 @@ from tests.support.engines import open_engine, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D23")]
+pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("D23")]
 
 
 async def run_until_it_stops(manager: DebateManager, *pause_when: str, **fields: Any) -> DebateSnapshot:

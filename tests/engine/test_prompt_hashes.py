@@ -15,7 +15,7 @@ from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_debate
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D11")]
+pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("D11")]
 
 HARD_TEXT = 'Ship "it"?\t\\ Grüße, 日本 😀 \u2028 \x7f'
 

@@ -19,7 +19,7 @@ from tests.support.engines import run_debate, start_debate
 from tests.support.teams import DEBATERS, GOOD, NAMES, list_seats, open_many, start, teach
 from tests.support.upkeep import check_database, needs_upkeep
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
+pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("D17")]
 
 
 async def test_the_choice_is_a_fact_of_the_journal_and_of_the_state(database: str) -> None:

@@ -20,7 +20,12 @@ from tests.support.engines import run_debate
 from tests.support.patience import PATIENCE
 from tests.support.provider.stub import Stub
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N10"), pytest.mark.usefixtures("stub")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.sqlite,
+    pytest.mark.requirement("D3", "N10"),
+    pytest.mark.usefixtures("stub"),
+]
 
 NAMES = ("Ada", "Ben")
 

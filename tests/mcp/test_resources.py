@@ -52,7 +52,6 @@ async def test_the_transcript_is_delivered_as_what_it_is(finished: Any, query: s
     assert content.text.startswith("{" if "json" in mime_type else '# "Should penguins fly?"')
 
 
-@pytest.mark.both_databases
 async def test_a_view_is_the_same_by_tool_and_by_resource(finished: Any) -> None:
     client, debate_id = finished
     listed = (await client.list_resource_templates()).resource_templates
@@ -70,7 +69,6 @@ async def test_a_view_is_the_same_by_tool_and_by_resource(finished: Any) -> None
             assert ("text" in shown, shown["data"]) == (False, json.loads(await read_resource(client, uri)))
 
 
-@pytest.mark.both_databases
 async def test_the_index_lists_debates_newest_first(finished: Any) -> None:
     client, debate_id = finished
     newer = (await call(client, "start_debate", question="Another?"))["debate_id"]

@@ -8,14 +8,12 @@ from storage.storage import Storage
 from tests.contract.journal_helpers import open_any_storage
 
 
-@pytest.fixture(
-    params=["a.db", *(pytest.param(one, marks=pytest.mark.full) for one in (":memory:", "postgresql"))]
-)
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.full)])
 def any_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A path or an address of each kind of database."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgres_database"))
-    return request.param if request.param == ":memory:" else str(tmp_path / "a.db")
+    return str(tmp_path / "a.db")
 
 
 @pytest_asyncio.fixture

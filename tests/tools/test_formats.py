@@ -47,7 +47,6 @@ async def test_private_ballots_are_told_with_the_verdict_of_any_format(open_mode
 
 @pytest.mark.requirement("M4", "D1")
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.both_databases
 async def test_doing_what_next_says_steps_any_format_to_its_end(open_modern: Any, name: str) -> None:
     async with open_modern() as client:
         started = await call(

@@ -15,7 +15,7 @@ from server.settings import Settings
 from tests.support.engines import run_debate
 from tests.support.provider.stub import Stub
 
-pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("N10")]
+pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.full, pytest.mark.requirement("N10")]
 
 ENVIRON = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
 PRICES = json.dumps({"openai/mine": {"input": 10, "output": 40}})

@@ -13,7 +13,7 @@ from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_repl
 from server.settings import Settings
 from tests.support.engines import start_debate
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3")]
+pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("D3")]
 
 NAMES = ("Ada", "Bob", "Cid")
 

@@ -16,7 +16,12 @@ from tests.support.engines import run_debate
 from tests.support.provider.stub import Stub
 from tests.support.simulation import build_request
 
-pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("D3", "B7", "D9", "N7")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.sqlite,
+    pytest.mark.full,
+    pytest.mark.requirement("D3", "B7", "D9", "N7"),
+]
 
 KEY = "sk-very-secret-0123456789abcdef"
 
@@ -92,7 +97,6 @@ async def test_a_million_characters_are_cut_to_a_turn(database: str) -> None:
     assert snapshot.status == "concluded"
 
 
-@pytest.mark.sqlite
 async def test_the_key_is_in_no_file_and_no_log(
     database: str, stub: Stub, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
