@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -173,6 +174,7 @@ Found = dict[str, dict[Frame | None, set[str]]]
 """Whole sentences by area, and by the frame that they have from it."""
 
 
+@cache
 def find_sentences() -> Found:
     """Raises ValueError for a text that is no sentence, and has no frame."""
     found: Found = {area: {} for area in AREAS}

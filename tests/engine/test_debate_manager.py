@@ -110,7 +110,7 @@ async def test_many_debates_at_once_do_not_mix(database: str) -> None:
         return request.prompt.summary.question
 
     async with open_engine(database, {"mine": ScriptedModel(echo)}) as running:
-        snapshots = [await start_debate(running, question=f"Question {number}?") for number in range(30)]
+        snapshots = [await start_debate(running, question=f"Question {number}?") for number in range(12)]
         async with anyio.create_task_group() as all_at_once:
             for snapshot in snapshots:
                 all_at_once.start_soon(partial(running.step, snapshot.id, wait=PATIENCE))

@@ -98,7 +98,7 @@ async def test_the_budget_of_a_day_takes_as_many_statements_however_many_debates
     async with open_engine(database, daily_calls=10**6, owner_daily_calls=10**6) as manager:
         budget, storage = manager.daily_budget, manager.store.storage
         counts = set[tuple[int, ...]]()
-        for begin, end in pairwise((0, 10, 1_000, 10_000)):
+        for begin, end in pairwise((0, 10, 1_000)):
             await fill_day(storage, budget.day, range(begin, end))
             await budget.leases.acquire("spent0000000")
             counts.add(await count_budget(manager, database, spent=end))
@@ -154,15 +154,15 @@ async def test_a_family_takes_as_many_statements_however_many_forks_it_has_and_h
         parent = await run_debate(manager)
         end = first = await run_debate(manager)
         counts, made = set[tuple[int, ...]](), 0
-        for forks in (1, 3, 20, 60):
+        for forks in (1, 20):
             for _ in range(forks - made):
                 await manager.fork(parent.id, 1, ChangesInput(), actor="test")
             made = forks
             assert len(await manager.store.find_family(parent)) == forks + 1
             counts.add(await count_family(manager, database, parent, is_known=is_known))
-        for _ in range(10):
+        for _ in range(5):
             end = await manager.fork(end.id, 1, ChangesInput(), actor="test")
-        assert len((await load_family(manager, end, limit=60)).members) == 11
+        assert len((await load_family(manager, end, limit=60)).members) == 6
         for debate in (first, end):
             counts.add(await count_family(manager, database, debate, is_known=is_known))
         assert len(counts) == 1

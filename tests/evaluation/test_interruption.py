@@ -22,8 +22,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals to send"),
 ]
 
-PERCENT = (3, 40, 90)
-"""When a run is stopped: after so much of all that has to be asked."""
+STOPS = {3: signal.SIGKILL, 40: signal.SIGINT, 90: signal.SIGTERM}
+"""What stops a run, by how much percent of all has been asked by then."""
 
 AT_ONCE = 4  # debates, by default
 
@@ -91,9 +91,8 @@ async def count_recorded(database: Path) -> int:
     return sum(compute_spending(snapshot.debate).calls for snapshot in snapshots)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
 async def test_a_run_that_was_stopped_goes_on_and_pays_again_only_for_what_was_in_flight(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path,
 ) -> None:
     async with Stub(latency=0.02) as stub:
         undisturbed = (await run_evaluation(stub, tmp_path / "whole.db")).results
@@ -102,7 +101,7 @@ async def test_a_run_that_was_stopped_goes_on_and_pays_again_only_for_what_was_i
 
     database = tmp_path / "stopped.db"
     async with Stub(latency=0.02) as stub:
-        for times, percent in enumerate(PERCENT, 1):
+        for times, (percent, number) in enumerate(STOPS.items(), 1):
             after = max(wanted * percent // 100, stub.request_count + 1)
             stopped = await run_evaluation(stub, database, number, after)
             assert stopped.code == (-number if number == signal.SIGKILL else 128 + number), stopped.errors

@@ -27,7 +27,7 @@ UPKEEP = (
     *("OpenRequests.run", "DebateDriver.maintain_leases", "DatabasePresence.watch", "Recovery.run"),
     *("Retention.run", "UpdateBus.run", "ChangeFeed.run"),
 )
-LOAD_SECONDS = 60
+LOAD_SECONDS = 10
 
 
 class DefectiveDatabase(SqliteDatabase):
@@ -90,7 +90,7 @@ async def make_stored_token(database: str, owner: str) -> str:
     return made
 
 
-async def test_eight_owners_with_a_token_each_call_for_a_minute_without_a_pause(tmp_path: Path) -> None:
+async def test_eight_owners_with_a_token_each_call_without_a_pause(tmp_path: Path) -> None:
     database = str(tmp_path / "a.db")
     tokens = [await make_stored_token(database, f"owner {number}") for number in range(8)]
     served = HttpProcess(database, environ={"COUNTERPOINT_OWNER_REQUESTS_PER_MINUTE": "0"})

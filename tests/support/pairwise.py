@@ -8,11 +8,7 @@ import pytest
 
 
 def parametrize_pairwise(**columns: Mapping[str, Any]) -> pytest.MarkDecorator:
-    """Parametrize a test by columns of named values.
-
-    The fast suite has cases enough for each pair of values of two columns to occur, chosen greedily; the full suite
-    has the whole product.
-    """
+    """Parametrize a test by columns of named values: cases enough for each pair of two columns to occur."""
     rows = list(product(*(column.items() for column in columns.values())))
     names = [tuple(name for name, _ in row) for row in rows]
     missing = {pair for row in names for pair in find_pairs(row)}
@@ -25,9 +21,9 @@ def parametrize_pairwise(**columns: Mapping[str, Any]) -> pytest.MarkDecorator:
         pytest.param(
             *(value for _, value in row),
             id="-".join(name),
-            marks=[] if name in chosen else [pytest.mark.full],
         )
         for name, row in zip(names, rows, strict=True)
+        if name in chosen
     ]
     return pytest.mark.parametrize(tuple(columns), cases)
 

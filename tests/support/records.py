@@ -1,6 +1,7 @@
 """Records as a file brings them: entries with times, and what they come to."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -62,11 +63,18 @@ def build_export(
     return {"counterpoint": "debate/1", "debate_id": debate_id, "entries": entries, "receipt": receipt}
 
 
-def play_records() -> dict[str, Bodies]:
-    """Records of every format, and those of the golden journals."""
-    played = {name: simulate(label_positions(setup)).play_on().events for name, setup in SETUPS.items()}
-    kept = {name: play() for storage in JOURNALS.values() for name, play in storage.items()}
-    return {name: build_bodies(events) for name, events in {**played, **kept}.items()}
+KEPT = {name: play for storage in JOURNALS.values() for name, play in storage.items()}
+RECORDS = tuple({**SETUPS, **KEPT})
+"""The names of records: one of every format, and those of the golden journals."""
+
+
+def play_named(name: str) -> Bodies:
+    return build_bodies(play_events(name))
+
+
+@cache
+def play_events(name: str) -> Sequence[Event]:
+    return KEPT[name]() if name in KEPT else simulate(label_positions(SETUPS[name])).play_on().events
 
 
 Change = Callable[[Bodies], object]

@@ -313,11 +313,11 @@ async def test_what_hooks_may_act_on_stays(database: str, tmp_path: Path) -> Non
 
 @pytest.mark.full
 def test_a_kill_in_the_middle_loses_nothing(cli: Cli, database: str, tmp_path: Path) -> None:
-    debate_ids = anyio.run(make_old, database, *(f"Question {number}?" for number in range(30)))
+    debate_ids = anyio.run(make_old, database, *(f"Question {number}?" for number in range(12)))
     contents = leave_out_keys(anyio.run(read_all, database))
     folder, archived = tmp_path / "archive", list[int]()
     command = [sys.executable, "-m", "counterpoint", "--db", database, "db", "archive", "--before", "90"]
-    for files in (1, 10, 20):
+    for files in (1, 4):
         with subprocess.Popen([*command, "--to", str(folder)], cwd=ROOT, stdout=subprocess.DEVNULL) as child:
             while child.returncode is None and len([*folder.glob("*/*.json.gz")]) < files:
                 with suppress(subprocess.TimeoutExpired):

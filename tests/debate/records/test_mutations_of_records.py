@@ -17,7 +17,7 @@ from server.debate.rules.calls import Call
 from server.debate.rules.verdict import build_verdict_events
 from server.debate.state.debate import Debate
 from tests.support.event_strategies import BAD_ANSWERS, SETUPS
-from tests.support.records import Bodies, build_bodies, play_records, verify_bodies
+from tests.support.records import RECORDS, Bodies, build_bodies, play_named, verify_bodies
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -30,7 +30,6 @@ from tests.support.simulation import (
 
 pytestmark = pytest.mark.requirement("N26")
 
-RECORDS = play_records()
 FEW = 10  # mutations of each record, drawn: too few to say which outcome is more frequent
 
 COMPUTED = frozenset(
@@ -94,12 +93,13 @@ def tells_only_what_follows(debate: Debate) -> bool:
     return bool(debate.ended) or not isinstance(decide(debate), Record) or not debate.verdict
 
 
-@pytest.mark.parametrize("most", [FEW, pytest.param(150, marks=pytest.mark.full)])
+@pytest.mark.parametrize("most", [FEW, pytest.param(50, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", RECORDS)
 def test_an_edited_record_is_refused_or_could_have_happened(name: str, most: int) -> None:
     refusals, possible = list[str](), 0
-    is_fork = bool(RECORDS[name][0]["forked_from"])
-    for kind, path, changed in mutate(RECORDS[name], random.Random(name), most):  # noqa: S311  (the same every time)
+    bodies = play_named(name)
+    is_fork = bool(bodies[0]["forked_from"])
+    for kind, path, changed in mutate(bodies, random.Random(name), most):  # noqa: S311  (the same every time)
         debate, refusal = try_to_verify(changed)
         if debate is None:
             refusals.append(refusal)
@@ -122,12 +122,12 @@ def try_to_verify(bodies: Bodies) -> tuple[Debate | None, str]:
 @pytest.mark.full
 @pytest.mark.parametrize("name", RECORDS)
 def test_an_entry_that_is_left_out_or_repeated_is_missed(name: str) -> None:
-    bodies = RECORDS[name]
-    for index, body in enumerate(bodies[:-1]):
-        if body["kind"] in COMPUTED or body["kind"] in ("spoke", "judged"):
-            for changed in (bodies[:index] + bodies[index + 1 :], bodies[: index + 1] + bodies[index:]):
-                with pytest.raises(InvalidRequestError, match=r"^Entry \d+ \("):
-                    verify_bodies(changed)
+    bodies = play_named(name)
+    last = {body["kind"]: index for index, body in enumerate(bodies[:-1])}
+    for index in (last[kind] for kind in last.keys() & {*COMPUTED, "spoke", "judged"}):
+        for changed in (bodies[:index] + bodies[index + 1 :], bodies[: index + 1] + bodies[index:]):
+            with pytest.raises(InvalidRequestError, match=r"^Entry \d+ \("):
+                verify_bodies(changed)
 
 
 # What did happen passes --------------------------------------------------------------------------

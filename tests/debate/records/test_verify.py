@@ -9,11 +9,12 @@ from server.debate.replies.extract import build_failure
 from server.debate.votes.voters import find_voters
 from tests.support.event_strategies import SETUPS
 from tests.support.records import (
+    RECORDS,
     Bodies,
     Change,
     build_bodies,
     play,
-    play_records,
+    play_named,
     record,
     refusal,
     verify_bodies,
@@ -41,7 +42,7 @@ def test_every_kind_of_debate_comes_back_as_it_was(name: str) -> None:
 
 @pytest.mark.full
 def test_the_golden_journals_follow() -> None:
-    for bodies in play_records().values():
+    for bodies in map(play_named, RECORDS):
         assert verify_bodies(bodies).version == len(bodies)
 
 
@@ -50,7 +51,7 @@ def test_the_golden_journals_follow() -> None:
     ("name", "kind"), [("oxford", "balloted"), ("settle", "round_closed"), ("verdict", "judged")]
 )
 def test_an_answer_that_decides_is_not_of_another_debate(name: str, kind: str) -> None:
-    bodies = play_records()[name]
+    bodies = play_named(name)
     deciding = next(body for body in bodies if body["kind"] == kind)
     assert "what decides is not reused" in refusal(
         lambda _: deciding["usage"].update(reused_from="k3x9w2m4p7qr#17"), bodies
@@ -91,9 +92,7 @@ def test_an_answer_of_another_debate_is_asked_for_and_free(
     ],
 )
 def test_a_mirror_reuses_turns_as_its_debate_does(cache: str, turns: int, told: str) -> None:
-    bodies = next(
-        found for found in play_records().values() if any(b["kind"] == "mirror_held" for b in found)
-    )
+    bodies = play_named("mirrored")
     held = next(body for body in bodies if body["kind"] == "mirror_held")
     bodies[0]["cache"] = "reuse"
     held["spent"]["reused_turns"] = 2
@@ -106,7 +105,7 @@ def test_a_mirror_reuses_turns_as_its_debate_does(cache: str, turns: int, told: 
 @pytest.mark.full
 @pytest.mark.parametrize("named", ["q7q7q7q7q7q7", "k3x9w2m4p7qr"])
 def test_a_debate_leaves_out_only_what_it_recalls_and_only_once(named: str) -> None:
-    bodies = play_records()["recalled"]
+    bodies = play_named("recalled")
     withdrawn = bodies[1]
     told = refusal(lambda found: found.insert(2, {**withdrawn, "debate_id": named}), bodies)
 

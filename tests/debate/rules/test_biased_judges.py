@@ -50,10 +50,7 @@ def test_judges_who_go_by_place_or_label_find_for_nobody(bias: str, count: int, 
 def test_they_find_for_nobody_in_any_format_that_turns_what_they_go_by(
     bias: str, format_name: str, options: dict[str, Any]
 ) -> None:
-    assert_nobody_won(
-        hold(format_name, judge=BIASED[bias], seed=seed, sides=range(count), **options)
-        for seed, count in ((0, 2), (1, 3))
-    )
+    assert_nobody_won([hold(format_name, judge=BIASED[bias], sides=range(3), **options)])
 
 
 @pytest.mark.full
@@ -98,15 +95,15 @@ def test_the_list_of_who_is_who_is_turned_as_well() -> None:
 def test_judges_who_go_by_content_find_the_same_winner_in_whatever_order_and_seed(
     content: str, panel: Sequence[str]
 ) -> None:
-    for sides in [*permutations((0, 1)), *permutations((0, 1, 2)), (3, 1, 0, 2), (2, 0, 1, 3)]:
-        for seed in range(2):
-            speeches = {"Ben": f"It costs less, {MARKER}."}
-            at = hold(judge=BY_CONTENT[content], seed=seed, sides=sides, panel=panel, speeches=speeches)
-            found = build_verdict(at.debate)
-            is_several = len(set(panel)) > 1
-            assert (found.outcome, found.winner) == ("decided" if is_several else "leaning", "Ben")
-            assert found.winner_stance == "Write a new one"
-            assert found.verdict == "Ben it is."
+    orders = [*permutations((0, 1)), *permutations((0, 1, 2)), (3, 1, 0, 2), (2, 0, 1, 3)]
+    for seed, sides in enumerate(orders):
+        speeches = {"Ben": f"It costs less, {MARKER}."}
+        at = hold(judge=BY_CONTENT[content], seed=seed, sides=sides, panel=panel, speeches=speeches)
+        found = build_verdict(at.debate)
+        is_several = len(set(panel)) > 1
+        assert (found.outcome, found.winner) == ("decided" if is_several else "leaning", "Ben")
+        assert found.winner_stance == "Write a new one"
+        assert found.verdict == "Ben it is."
 
 
 def test_a_side_that_really_is_longer_can_win_for_its_length_which_no_order_of_reading_reveals() -> None:

@@ -104,8 +104,9 @@ async def test_what_a_provider_refuses_is_little_and_no_answer_is_lost(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("workers", [12, 30])
-@pytest.mark.parametrize("power", [1.0, 2.0, 4.0], ids=["queueing", "thrashing", "collapsing"])
+@pytest.mark.parametrize(
+    ("power", "workers"), [(1.0, 12), (2.0, 30), (4.0, 12)], ids=["queueing", "thrashing", "collapsing"]
+)
 async def test_where_a_provider_slows_down_the_limit_is_about_the_best(power: float, workers: int) -> None:
     provider = Provider(latency=lambda in_flight: LATENCY * float(max(in_flight / workers, 1.0) ** power))
     await provider.run_debates(50, 60, 1)
