@@ -63,6 +63,8 @@ def build_endless_model(build: Callable[[Callable[[Request], Awaitable[str]]], M
 
 @pytest.mark.requirement("N7")
 class ModelContract:
+    readings = (1, 2)
+
     @pytest.fixture(autouse=True)
     def check_stdout(self, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
         """Nothing is written to standard output, which belongs to the protocol."""
@@ -92,7 +94,7 @@ class ModelContract:
         assert reply.usage.output_tokens > 0
 
     async def test_a_judgment_follows_its_schema(self, model: Model) -> None:
-        for reading in (1, 2):
+        for reading in self.readings:
             finding = json.loads((await reply_in_time(model, build_judgment_request(reading=reading))).text)
 
             assert finding.keys() == set(SCHEMA["required"])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -360,6 +361,7 @@ def test_a_file_goes_from_one_machine_to_another(cli: Cli, tmp_path: Path) -> No
     assert cli("b.db", "export", debate_id, "--as", "json").stdout == file.read_text(encoding="utf-8")
 
 
+@cache
 def large(debate_id: str) -> dict[str, Any]:
     """A debate whose file takes a while to write down."""
     setup = label_positions(build_setup(format="verdict", debaters=build_debaters(26), max_rounds=12))

@@ -1,7 +1,6 @@
 """Clients with every combination of capabilities that real ones declare: each gets its debate, over stdio."""
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import anyio
@@ -18,10 +17,8 @@ from tests.support.task_client import BegunTask, Polling
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7", "N13", "M4")]
 
 CAPABILITIES = ("sampling", "elicitation", "roots", "tasks")
-COMBINATIONS = [
-    [name for name, has in zip(CAPABILITIES, chosen, strict=True) if has]
-    for chosen in product((False, True), repeat=len(CAPABILITIES))
-]
+COMBINATIONS = [[], *([name for name in CAPABILITIES if name != missing] for missing in CAPABILITIES)]
+"""Any two are both there, both missing, and each there without the other."""
 
 
 class Following(Polling):

@@ -82,32 +82,6 @@ TOLD = [
 ]
 
 
-def test_the_model_is_told_what_is_wrong_with_a_call_and_then_shown_a_second_opinion(
-    host: Host, tmp_path: Path
-) -> None:
-    calls = [*WRONG, SECOND_OPINION]
-
-    def script(shown: Sequence[str]) -> ToolCall | str:
-        return ToolCall("start_debate", calls[len(shown)]) if len(shown) < len(calls) else "The last words."
-
-    *refused, shown = talk(host, tmp_path, script)
-
-    missing = [
-        told
-        for told, text in zip(TOLD, refused, strict=True)
-        if told.replace("\\", "") not in text.replace("\\", "")
-    ]
-    assert missing == []
-    cost = ANSWERS * Decimal(PRICE_USD)
-    counts = [f"Leaning ({len(JUDGES) - 1} of {len(JUDGES)} judges", f"${cost.normalize()}"]
-    if host.shows == "data":
-        votes = [f"({judge}): {'Ben' if judge == DISSENTER else 'Ada'}, margin 2" for judge in JUDGES]
-        counts = ['"winner":"Ada"', *votes, f"{cost}"]
-
-    facts = [*counts, "A quokka verdict.", "A numbat reason.", "An ibex verdict."]
-    assert [fact for fact in facts if fact not in shown] == []
-
-
 @pytest.fixture(scope="module")
 def long_debate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """A database, the id of a debate in it, and the debate's transcript."""
@@ -116,7 +90,7 @@ def long_debate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, st
 
     async def hold() -> tuple[str, str]:
         async with connect_client(str(database), "auto", default=f"scripted?chars={LONG_TURN}") as client:
-            held = await call(client, "start_debate", question=QUESTION, run=True, debaters=debaters)
+            held = await call(client, "start_debate", question="Ship at all?", run=True, debaters=debaters)
             uri = f"debate://{held['debate_id']}/transcript"
             return held["debate_id"], await read_resource(client, uri)
 
@@ -125,24 +99,42 @@ def long_debate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, st
 
 
 @pytest.mark.requirement("M2")
-def test_the_model_reads_a_long_transcript_to_its_end(
+def test_the_model_is_told_what_is_wrong_and_shown_a_second_opinion_and_a_long_transcript_to_its_end(
     host: Host, tmp_path: Path, long_debate: tuple[Path, str, str]
 ) -> None:
+    calls = [*WRONG, SECOND_OPINION]
     database, debate_id, transcript = long_debate
     shutil.copyfile(database, tmp_path / "debates.db")
     assert len(transcript) > LONG_TURN * TURNS
 
     def script(shown: Sequence[str]) -> ToolCall | str:
-        """Go on as the model would: by what the last page says."""
-        if not shown:
+        """Of the transcript, go on as the model would: by what the last page says."""
+        if len(shown) < len(calls):
+            return ToolCall("start_debate", calls[len(shown)])
+        if len(shown) == len(calls):
             return ToolCall("read_debate", {"debate_id": debate_id})
         following = re.search(r"read_debate\(.*?offset=(\d+)\)", shown[-1])
-        if following is None or len(shown) > 9:
+        if following is None or len(shown) > len(calls) + 9:
             return "The last words."
         return ToolCall("read_debate", {"debate_id": debate_id, "offset": int(following[1])})
 
-    pages = [read_page(host, shown) for shown in talk(host, tmp_path, script)]
+    shown = talk(host, tmp_path, script)
 
+    missing = [
+        told
+        for told, text in zip(TOLD, shown, strict=False)
+        if told.replace("\\", "") not in text.replace("\\", "")
+    ]
+    assert missing == []
+    cost = ANSWERS * Decimal(PRICE_USD)
+    counts = [f"Leaning ({len(JUDGES) - 1} of {len(JUDGES)} judges", f"${cost.normalize()}"]
+    if host.shows == "data":
+        votes = [f"({judge}): {'Ben' if judge == DISSENTER else 'Ada'}, margin 2" for judge in JUDGES]
+        counts = ['"winner":"Ada"', *votes, f"{cost}"]
+    facts = [*counts, "A quokka verdict.", "A numbat reason.", "An ibex verdict."]
+    assert [fact for fact in facts if fact not in shown[len(WRONG)]] == []
+
+    pages = [read_page(host, page) for page in shown[len(calls) :]]
     assert len(pages) > 1
     assert "".join(pages).endswith(transcript)  # behind a line that another installation recorded it
 

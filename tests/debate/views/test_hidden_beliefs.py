@@ -132,7 +132,7 @@ def read(events: list[Event]) -> str:
         build_search_text(at.debate, events),
         status_reason(at.debate),
     ]
-    return json.dumps(shown, indent=0)
+    return "\n".join(map(json.dumps, shown))
 
 
 @pytest.mark.full

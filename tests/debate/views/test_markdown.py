@@ -14,6 +14,7 @@ from server.debate.rules.calls import Call, pending_calls
 from server.debate.views.markdown import format_report, render_transcript, render_verdict
 from server.debate.views.verdict import build_report, build_verdict
 from server.engine.database.summaries import build_search_text
+from tests.support.searches import search_briefly
 from tests.support.simulation import (
     LINE_BREAKS,
     QUESTION,
@@ -209,6 +210,7 @@ def poses(line: str) -> bool:
 
 
 @pytest.mark.full
+@search_briefly(3)
 @given(FORGED)
 def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
     def script(call: Call) -> ScriptAnswer:
