@@ -63,7 +63,7 @@ def build_endless_model(build: Callable[[Callable[[Request], Awaitable[str]]], M
 
 @pytest.mark.requirement("N7")
 class ModelContract:
-    readings = (1, 2)
+    readings: tuple[int, ...] = (1, 2)
 
     @pytest.fixture(autouse=True)
     def check_stdout(self, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
