@@ -22,7 +22,7 @@ PRINTED: dict[str, list[str]] = {
     "step_by_step": [
         "argumentation: 3 turns",
         "### Note to everybody\n\n> Assume a team of two people.",
-        "## Verdict: Leaning",
+        "**Leaning (",
     ],
     "handoff": [
         "Proponent: The question is",
@@ -74,7 +74,7 @@ PRINTED: dict[str, list[str]] = {
         "Nine of ten customers",
         '### Model ("keep it open")',
         "Deliveries have until ten",
-        "## Verdict: Leaning",
+        "**Leaning (",
     ],
 }
 """What each example prints, in this order."""

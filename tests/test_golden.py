@@ -141,7 +141,8 @@ def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
     stored = StoredDebate(stream, debate, log)
     assert build_state(stored)["entries"] == len(kept)
     assert build_receipt(stored)["head"] == kept[-1]["hash"]
-    assert "\n## Verdict" in render_transcript(debate, log)
+    _, _, verdict = render_transcript(debate, log).partition("\n## Verdict\n")
+    assert f"**{build_verdict(debate).answer.head}**: " in verdict
 
 
 def test_every_kind_of_event_is_in_a_journal_that_is_kept() -> None:

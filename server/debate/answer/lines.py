@@ -27,6 +27,8 @@ from server.debate.facts.text import clean
 
 UNMEASURED = "Not measured on your questions yet."
 
+NOBODY = "it ended before anybody had given one that counts."
+
 _PERCENT_SIGNS = "%\uff05\u066a"
 _SHARE = re.compile(rf"(\d+(?:[.,]\d+)?)\s*[{_PERCENT_SIGNS}]")
 
@@ -91,7 +93,7 @@ def build_lines(
     """The lines of the answer format. `standings`: what advice of these models has been worth."""
     report, author = find_report(panel, count)
     if not panel.answers:
-        return AnswerLines(head="No answer", problem=problem, cost=cost)
+        return AnswerLines(head="No answer", problem=problem or NOBODY, cost=cost)
     wrong = list_mine_errors(panel)
     language = find_language(f"{report.recommendation} {report.because} {report.next}")
     agreement = describe_agreement(panel, count, language)

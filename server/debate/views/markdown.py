@@ -240,7 +240,7 @@ def has_result(debate: Debate) -> bool:
 def render_verdict(debate: Debate, debate_id: str = "") -> str:
     """The outcome, readable without the rest of the debate: the lines, then how they came about."""
     report = build_report(debate)
-    parts = [f"## Verdict: {disarm_markup(clean_line(report.answer.head))}\n"]
+    parts = ["## Verdict\n"]
     parts += [f"**Question**: {quote_heading(report.question)}\n"] if report.positions else []
     return "\n".join([*parts, format_report(report, debate_id), format_details(report)])
 
@@ -351,14 +351,13 @@ def format_confidence(report: Report) -> str:
 
 
 def summarize_talk(report: Report) -> str:
-    """The outcome, rounds and turns, why the talk ended, and the cost, in a few sentences."""
+    """Rounds and turns, why the talk ended, and the cost, in a few sentences."""
     rounds, turns = format_count(report.rounds_of_talk, "round"), format_count(report.turn_count, "turn")
     parts = [f"{rounds} of talk, {turns}."] if report.turn_count or not report.answer.head else []
     is_told = report.answer.head and report.reason.startswith("phases_held")
     if report.status in ("concluded", "truncated") and not is_told:
         parts.append(f"The talk ended: {format_heading(tell_reason(report.reason))}.")
-    outcome = f"Outcome: {tell_standing(report.outcome)}." if report.outcome else ""
-    return " ".join(filter(None, [outcome, *parts, report.effort]))
+    return " ".join(filter(None, [*parts, report.effort]))
 
 
 def format_deliverable(text: str) -> str:

@@ -98,12 +98,12 @@ class TestRoundRobin:
         assert (found.outcome, found.winner, found.deliverable) == ("", "", "## Do both.\n\nIt pays.")
         assert build_result(at.debate)["deliverable"] == "## Do both.\n\nIt pays."
         shown = render_verdict(at.debate)
-        assert shown.startswith("## Verdict: Result\n\n**Question**: ")
+        assert shown.startswith("## Verdict\n\n**Question**: ")
         told = "**Result**: No judge or vote decided this; a synthesizer wrote the result.\n"
         assert f"\n\n> ## Do both.\n> \n> It pays.\n\n{told}" in shown
         assert format_report(build_report(at.debate)).splitlines()[-1].startswith("**Cost**: ")
         assert "The talk ended: the last round was held." in shown
-        assert render_transcript(at.debate, at.log).count("## Verdict: Result") == 1
+        assert render_transcript(at.debate, at.log).count("## Verdict\n") == 1
 
     def test_the_synthesizer_reads_the_whole_record(self) -> None:
         at = panel().play()
@@ -191,7 +191,7 @@ class TestFailing:
         at = simulation.simulate(opened, result(simulation.ProviderFailure("unavailable", "no such host")))
         shown = render_verdict(at.play().debate)
         assert at.status == "paused"
-        assert shown.startswith("## Verdict: Leaning")
+        assert "\n**Leaning (" in shown
         assert "The talk ended" not in shown
 
 

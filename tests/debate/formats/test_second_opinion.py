@@ -25,9 +25,10 @@ from server.debate.rules.calls import Call
 from server.debate.rules.plan import count_expected_answers
 from server.debate.state.debate import Debate
 from server.debate.views.advice import describe_advice, is_answer_of
+from server.debate.views.markdown import format_report
 from server.debate.views.progress import estimate_line
 from server.debate.views.rounds import list_tasks
-from server.debate.views.verdict import build_verdict
+from server.debate.views.verdict import build_report, build_verdict
 from server.debate.views.warnings import describe_client_requests, list_setup_warnings
 from tests.support.advisors import (
     MODELS,
@@ -588,6 +589,8 @@ def test_where_every_answer_is_retracted_it_ends_without_one() -> None:
     assert played.debate.ended.ending == "truncated"
     verdict = build_verdict(played.debate)
     assert (verdict.answer.head, verdict.outcome) == ("No answer", "")
+    told = "**No answer**: it ended before anybody had given one that counts.\n"
+    assert told in format_report(build_report(played.debate))
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 

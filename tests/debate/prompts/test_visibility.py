@@ -107,7 +107,7 @@ def client_text(at: DebateSimulation) -> str:
     prompt_text = [event for event in build_events(at) if event["kind"] != "concluded"]
     state = build_state(at.stored()) | {"verdict": ""}
     result = {k: v for k, v in build_result(at.debate).items() if k not in ("verdict", "answer")}
-    transcript, _, _ = render_transcript(at.debate, at.log).partition("\n## Verdict: ")
+    transcript, _, _ = render_transcript(at.debate, at.log).partition("\n## Verdict\n")
     return json.dumps([rounds, prompt_text, state, result, transcript])
 
 
@@ -171,7 +171,7 @@ def every_view(at: DebateSimulation) -> str:
     stored = at.stored()
     source = ViewSource(stored.id, stored.debate, stored.entries, is_whole=True)
     shown = {name: view.build(source) for name, view in VIEWS.items() if name not in ("family", "receipt")}
-    texts = [render_transcript(at.debate, at.log).partition("\n## Verdict: ")[0]]
+    texts = [render_transcript(at.debate, at.log).partition("\n## Verdict\n")[0]]
     texts += [build_search_text(at.debate, at.debate.answers)]
     texts += [json.dumps(build_debate(source, [store_entry(entry) for entry in at.log]))]
     return json.dumps([shown, texts])

@@ -42,7 +42,7 @@ PARTS = [
     '\n### Opponent ("against")\n\n[Opponent 1.1]\n> Opponent in 1.\n',
     '\n## Round 2: rebuttal\n\n### Opponent ("against")\n\n[Opponent 2.1]\n> Opponent in 2.\n',
     "\n## Round 3: verdict\n\n### judge 1, reading 1: for Proponent, margin 2\n\n> It is not worth it.\n",
-    f'\n## Verdict: Leaning (1 of 1 judge, 1 family)\n\n**Question**: "{QUESTION}"\n\n',
+    f'\n## Verdict\n\n**Question**: "{QUESTION}"\n\n',
     '**Leaning (1 of 1 judge, 1 family)**: "for: It is not worth it."\n**Because**: "Costs were never answered."\n',
     (
         "**How sure**: 1 of 1 judge for Proponent's position, of one model family (scripted): its models "
@@ -54,7 +54,7 @@ PARTS = [
     "\n**Votes**\n- judge 1 (scripted): Proponent, margin 2 of 3\n- ahead: Proponent\n",
     "- counted: 1 asked, 1 voted, 0 abstained, 0 failed; support 1 of the weight, against 0; 1.0 independent voices\n",
     '\n**Positions**\n- Proponent (scripted): "for"\n- Opponent (scripted): "against"\n',
-    "\nOutcome: Leaning. 2 rounds of talk, 4 turns. The talk ended: the last round was held. ",
+    "\n2 rounds of talk, 4 turns. The talk ended: the last round was held. ",
     "Effort quick: no private ballots, 1 judge (scripted).\n",
 ]
 """What a transcript consists of, in this order."""
@@ -139,10 +139,12 @@ class TestVerdict:
             ),
         ],
     )
-    def test_its_heading_says_how_sure_it_is(self, findings: list[str], head: str) -> None:
+    def test_its_first_line_says_how_sure_it_is_and_no_other(self, findings: list[str], head: str) -> None:
         at = hold(*findings)
-        assert headings(render_verdict(at.debate)) == [f"## Verdict: {head}"]
-        assert headings(transcript(at))[-1] == f"## Verdict: {head}"
+        for shown in (render_verdict(at.debate), transcript(at).partition("\n## Verdict\n")[2]):
+            assert shown.count(f"\n**{head}**: ") == 1
+            assert f"Verdict: {head}" not in shown
+            assert "Outcome" not in shown
 
     @pytest.mark.requirement("N2")
     def test_what_caps_the_verdict_stands_in_its_headline_and_first_among_the_cautions(self) -> None:
@@ -236,7 +238,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
         *talk[1],
         "## Round 3: verdict",
         *["### judge"] * 2,
-        "## Verdict: Leaning (",
+        "## Verdict",
     ]
     found = [line for line in transcript(at).splitlines() if poses(line)]
     assert len(found) == len(ours)
