@@ -87,9 +87,12 @@ def take_pictures(path: Path, answer_path: Path) -> None:
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-chain=intact]", state="attached")
         take(page, "page-finding")
+        page.locator("summary", has_text="Everything else").click()
+        page.mouse.move(0, 0)  # over a point of the map, all others would be pale
         for part in ("#sure", "#map .map", "#time", "#forks"):
             name = part.split()[0].removeprefix("#")
             page.locator(part).screenshot(path=IMAGES / f"page-{name}.png")
+        page.locator("summary", has_text="Everything else").click()
         page.evaluate("scrollTo(0, 0)")
         page.emulate_media(color_scheme="dark")
         take(page, "page-dark")

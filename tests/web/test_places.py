@@ -73,6 +73,7 @@ def test_newer_entries_are_added_and_checked(browser: Browser, tmp_path: Path, r
         assert opened.wait_for_chain() == "intact"
         assert opened.page.locator(".turn").count() == 2
         assert "So far: 2 of 6 calls" in opened.page.inner_text("h2.outcome")
+        assert opened.page.inner_text("body").count("of 6 calls") == 1
         opened.page.evaluate("(data) => counterpoint.show(data)", news)
         opened.page.wait_for_selector(".chip.concluded")
         assert opened.page.locator(".turn").count() == 4

@@ -23,11 +23,11 @@ function Header({ app, debate }) {
 }
 
 function Status({ app, debate }) {
-  const { done, expected, work } = debate.drawing.progress;
+  const { done, expected } = debate.drawing.progress;
   const going = !debate.end && expected > 0;
   return html`<span class="status" role="status">
     <span class=${"chip " + debate.status}>${tellStanding(debate.status)}</span>
-    ${going && html`<progress max=${expected} value=${done} aria-label="Answers so far"></progress> <span>${done} of ${expected} calls${work && html`. <${Words} text=${work} />`}</span>`}
+    ${going && html`<progress max=${expected} value=${done} aria-label="Answers so far"></progress>`}
     ${app.live.words && html`<span class=${"live " + app.live.state}>${app.live.words}</span>`}
   </span>`;
 }

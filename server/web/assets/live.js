@@ -7,7 +7,7 @@ function SoFar({ debate }) {
   const latest = debate.names.map((name) => turns.filter((entry) => entry.body.seat === name).at(-1)).filter(Boolean);
   return html`<h2 id="finding" class="outcome">${done ? `So far: ${done} of ${expected} calls` : "Nobody has answered yet"}</h2>
     ${debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}
-    ${work && html`<p class="who"><${Words} text=${work} /></p>`}
+    ${work && html`<p class="who" role="status"><${Words} text=${work} /></p>`}
     ${debate.status === "running" && asked.length > 0 && html`<${Writing} debate=${debate} asked=${asked} />`}
     ${latest.length > 0 && latest.length <= MANY && html`<h3>Said last</h3><ul class="sofar">
       ${latest.map((entry) => html`<li key=${entry.body.seat} data-side=${debate.side(entry.body.seat) % 26}>
@@ -20,7 +20,7 @@ function SoFar({ debate }) {
 /** Who is being asked now; where this process asks them, with what they are writing. */
 function Writing({ debate, asked }) {
   const written = app.words[debate.id] ?? {};
-  return html`<h3>Waiting for</h3><ul class="writing">
+  return html`<ul class="writing">
     ${asked.map((seat) => html`<li key=${seat} data-side=${Math.max(debate.side(seat), 0) % 26}>
       <${Badge} debate=${debate} name=${seat} />
       <div><b>${plain(seat)}</b> <small>${written[seat] ? "writes" : seat in written ? "writes; shown when it is done" : "was asked"}</small>
