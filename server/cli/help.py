@@ -53,7 +53,15 @@ def write_groups(
 
 
 class GroupedOptionsCommand(click.Command):
-    """A command whose options are listed in groups."""
+    """A command on a question, whose options are listed in groups."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "unexpected extra argument" in error.message:
+                ctx.fail(f"{error.message}. Put the question between quotation marks.")
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = {

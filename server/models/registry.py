@@ -82,6 +82,7 @@ class NoModelError(DebateError):
 
     found: the model servers on this machine, as a sentence without its full stop; "" for none.
     proposal: models of these servers that a debate could name.
+    in_terminal: the text for who types commands.
     """
 
     def __init__(self, found: str = "", proposal: Sequence[str] = ()) -> None:
@@ -91,6 +92,15 @@ class NoModelError(DebateError):
         offer = (
             f"On this machine {found}: to use what runs here, call again with models=[{names}], or set "
             f"COUNTERPOINT_MODELS={','.join(proposal)} where the server runs. Or do"
+        )
+        own = " ".join(f"--model {name}" for name in proposal)
+        here = f"On this machine {found}: {own}. " if proposal else ""
+        providers = ", ".join(provider.default_model.partition("/")[0] for provider in PROVIDERS)
+        self.in_terminal = (
+            f"No model is set up. {here}With a key of a provider ({providers}): `counterpoint keys set NAME`. Without "
+            "a key: `counterpoint models install` (a small model, to try it out), or a model server on this machine, "
+            "such as --model ollama/llama3.3. --model scripted is a dry run."
+            + (f" {stored_keys.problem}" if stored_keys.problem else "")
         )
         super().__init__(
             f"No model is set up. {offer if proposal else 'Do'} one of these: name models in the `models` argument "

@@ -1,9 +1,12 @@
 """Help as a newcomer reads it, and what somebody types who has not read it."""
 
 import re
+from collections.abc import Iterator
 
+import click
 import pytest
 
+from server.cli.main import counterpoint
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N28")
@@ -15,6 +18,25 @@ def test_help_begins_with_eight_everyday_commands_and_lists_each_once(cli: Cli) 
     assert listed[:8] == ["debate", "show", "list", "watch", "view", "install", "keys", "doctor"]
     assert len(listed) == len({*listed}) > len(listed[:8])
     assert not [line for line in told.splitlines()[1:] if line.endswith("...")]  # cut
+
+
+def list_commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        yield (*path, name)
+        if isinstance(command, click.Group):
+            yield from list_commands(command, (*path, name))
+
+
+def test_no_line_of_help_is_cut_or_longer_than_a_narrow_terminal(cli: Cli) -> None:
+    for path in list_commands(counterpoint):
+        _, *lines = cli(*path, "-h").stdout.splitlines()
+        assert [line for line in lines if len(line) > 80 or line.endswith("...")] == [], path
+
+
+def test_a_question_without_quotation_marks_is_told_that_they_are_missing(cli: Cli) -> None:
+    refused = cli("debate", "Tabs", "or", "spaces?")
+    assert refused.exit_code == 2
+    assert "(or spaces?). Put the question between quotation marks. See: " in refused.stderr
 
 
 def test_help_of_a_debate_begins_with_common_options_and_lists_each_once(cli: Cli) -> None:

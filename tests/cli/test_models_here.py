@@ -53,4 +53,17 @@ def test_models_that_run_here_are_listed_with_their_windows(
 
     assert "ollama/llama3.3:8b (2,050 tokens)" in listed
     assert refused.exit_code == 1
-    assert 'models=["ollama/llama3.3:8b", "ollama/qwen3:8b"]' in refused.stderr
+    assert "No model is set up. On this machine Ollama" in refused.stderr
+    assert ": --model ollama/llama3.3:8b --model ollama/qwen3:8b. With a key" in refused.stderr
+    assert "models=[" not in refused.stderr
+
+
+def test_the_doctor_says_the_name_of_a_model_once(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_MODELS", "mistral/large")
+    monkeypatch.setenv("COUNTERPOINT_OFFLINE", "1")
+    asked = [
+        check
+        for check in json.loads(cli("doctor", "--ask", "--json").stdout)["checks"]
+        if check["name"] == "asked"
+    ]
+    assert [check["detail"].count("mistral/large") for check in asked] == [1]

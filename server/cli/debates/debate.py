@@ -32,7 +32,7 @@ from server.debate.views import state, verdict
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
-from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
+from server.models.fakes.chaos import Chaos
 from server.models.registry import NoModelError
 from server.settings import Settings
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  counterpoint debate "Tabs or spaces?" --debater "Ada: tabs" --debater "Bob: spaces"
-  counterpoint debate "Ship on Friday?" --model openai/gpt-5.6-terra --document plan.md
-  counterpoint debate "Rewrite it?" --max-calls 12 --round-timeout 90 --fallback-model local
+  counterpoint debate "Tabs?" --debater "Ada: yes" --debater "Bob: no"
+  counterpoint debate "Ship it?" --document plan.md --effort quick
+  counterpoint debate "Rewrite it?" --max-calls 12 --fallback-model local
   counterpoint debate --continue k3x9w2m4p7qr"""
 
 OPTIONS_WHEN_CONTINUING = {
@@ -66,7 +66,8 @@ OPTIONS_WHEN_CONTINUING = {
 @click.option(
     "--format",
     type=click.Choice([*FORMATS]),
-    help="[second_opinion; advocates if debaters have stances]",
+    metavar="FORMAT",
+    help=f"One of: {', '.join(FORMATS)}.  [second_opinion; advocates if debaters have stances]",
 )
 @debaters_option("A debater", "Default: a model names the positions.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before the verdict.")
@@ -74,7 +75,10 @@ OPTIONS_WHEN_CONTINUING = {
 @CANDIDATE_OPTIONS
 @DEBATE_OPTIONS
 @click.option(
-    "--chaos", metavar="SPEC", callback=parse_chaos, help=f"Inject faults into all models: {EXAMPLE_SPEC}"
+    "--chaos",
+    metavar="SPEC",
+    callback=parse_chaos,
+    help="Inject faults into all models: failure=0.1,timeout=0.05,seed=7",
 )
 @OUTPUT_OPTIONS
 @click.pass_context

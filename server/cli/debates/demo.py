@@ -45,9 +45,12 @@ LOCAL_DEBATE = {
     "run": True,
 }
 MISSING_RUNTIME = f"The embedded model's runtime is not installed: {local.INSTALL_COMMAND}"
-NEXT_STEP = (
-    "\nNext: counterpoint keys set anthropic   (or openai, gemini …). Without a key: counterpoint doctor"
-)
+NEXT_STEPS = """
+Next:
+  counterpoint keys set anthropic      a key of your own (or openai, gemini …)
+  counterpoint models list             what else can debate here, without a key
+  counterpoint "Your question?"        an answer to it
+  counterpoint install claude-desktop  from your assistant (or cursor, vscode …)"""
 
 MAX_REPLAY_SECONDS = 30.0
 MAX_PIPED_REPLAY_SECONDS = 2.0  # where stdout is no terminal
@@ -91,7 +94,7 @@ def demo(settings: Settings, *, only_local: bool, no_open: bool) -> None:
         show_recording(read_recording(), page)
         if not no_open and sys.stdout.isatty():
             open_browser(page.as_uri())
-        click.echo(NEXT_STEP)
+        click.echo(NEXT_STEPS)
 
 
 def run_local_debate(settings: Settings) -> None:
@@ -114,8 +117,8 @@ def run_local_debate(settings: Settings) -> None:
         snapshot = session.run_with_manager(settings, operation, makes_database=True)
     spent = describe_costs(snapshot.debate)[0].removesuffix(".")
     display.out.print_wrapped(
-        f"It {snapshot.status}: {spent}. A model this small knows little, so its words are not shown here; they are "
-        f"stored as any others: counterpoint show {snapshot.id}"
+        f"It {snapshot.status}: {spent}. A model this small knows little, so its words are not shown here. To "
+        f"read them: counterpoint show {snapshot.id}"
     )
 
 

@@ -36,9 +36,9 @@ def list_debates(
 ) -> None:
     """List debates, newest first. QUERY: those that contain all of its words.
 
-    Columns: id, time, outcome or status, dollars, models, question. On a terminal the question stands below the rest.
-    Agreed is decided, Divided contested, Open undecided, A combination synthesis; not running is ready, cut short
-    truncated.
+    Columns: id, time, outcome or status, dollars, models, question. On a terminal the question stands below the
+    rest. A dash: free, or the price is unknown. Agreed is decided, Divided contested, Open undecided, A combination
+    synthesis; not running is ready, cut short truncated.
 
     Example: counterpoint list rust --outcome leaning
     """

@@ -89,6 +89,8 @@ def view(settings: Settings, debate_id: str, port: int, *, no_open: bool) -> Non
             address = site.build_address(full_id)
             click.echo(address)
             sys.stdout.flush()
+            if sys.stderr.isatty():
+                click.echo("Open this address in a browser of this machine. Ctrl-C ends it.", err=True)
             if not no_open:
                 open_browser(address)
             await site.serve()

@@ -285,7 +285,9 @@ def cache() -> None:
 @session.json_option
 @click.pass_obj
 def show(settings: Settings, as_json: bool) -> None:
-    """Show the size of the cache by kind, and its limit (COUNTERPOINT_CACHE_MB).
+    """Show how much the cache holds of each kind.
+
+    COUNTERPOINT_CACHE_MB is its limit.
 
     Example: counterpoint cache show
     """

@@ -131,6 +131,8 @@ async def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) 
         models_in_use = models.list_models_in_use(settings, environ)
         for name, _ in models_in_use:
             registry.ModelRegistry().check(name, environ)
+    except registry.NoModelError as error:
+        return [key_check, Check("models", False, error.in_terminal)]
     except DebateError as error:
         return [key_check, Check("models", False, str(error))]
     find_price = PriceTable(settings.prices).find_price
@@ -179,7 +181,8 @@ async def ask_model(model_registry: registry.ModelRegistry, name: str) -> Check:
     except (DebateError, ModelError) as error:
         problem = error.detail if isinstance(error, ModelError) else str(error)
         if not re.search(OUTPUT_LIMIT, problem):
-            return Check("asked", False, clean_line(f"{name}: {problem.removeprefix(f'{name}: ')}"))
+            told = problem if problem.startswith(name) else f"{name}: {problem}"
+            return Check("asked", False, clean_line(told))
     milliseconds = (perf_counter() - start) * 1000
     return Check("asked", True, clean_line(f"{name} answered in {milliseconds:,.0f} ms"))
 

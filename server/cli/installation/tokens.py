@@ -113,7 +113,9 @@ def new_token(settings: Settings, owner: str, scopes: tuple[str, ...], days: int
 @session.json_option
 @click.pass_obj
 def list_tokens(settings: Settings, *, as_json: bool) -> None:
-    """List the tokens: id, owner, scopes, and until when each can be used.
+    """List the tokens.
+
+    Columns: id, owner, scopes, and until when each can be used.
 
     Example: counterpoint token list
     """
@@ -149,7 +151,9 @@ def list_tokens(settings: Settings, *, as_json: bool) -> None:
 @click.argument("token_id", metavar="ID")
 @click.pass_obj
 def revoke_token(settings: Settings, token_id: str) -> None:
-    """Refuse the token with this id from the next request on, on every server.
+    """Refuse the token with this id from now on.
+
+    Every server does, from its next request on.
 
     Example: counterpoint token revoke 3f9a12bc
     """

@@ -216,7 +216,8 @@ def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: Opened) -> None:
     parts += filter(None, (setup.format, rounds, f"debate {snapshot.id}"))
     out.print_wrapped(", ".join(parts), "  ")
     out.print_wrapped(f"{describe_team(setup)} {describe_effort(setup)}".strip(), "  ")
-    out.print_wrapped(estimate_line(snapshot.debate, with_efforts=False), "  ")
+    if not snapshot.is_foreign:  # what others recorded costs nothing here
+        out.print_wrapped(estimate_line(snapshot.debate, with_efforts=False), "  ")
     families = len({family(debater.model) for debater in setup.debaters})
     for warning in list_setup_warnings(setup, families):
         out.print_wrapped(warning, "  ! ", "yellow")
