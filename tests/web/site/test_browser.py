@@ -20,6 +20,7 @@ from server.web.site.routes import Visitor, build_site
 from server.web.site.serving import open_port
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 from tests.support.sites import open_site
@@ -73,6 +74,18 @@ async def test_turns_of_another_process_appear_and_pause_from_the_page_stops_it(
             await gate.wait_for_calls(answered + 1)
         assert (await call(client, "get_verdict", debate_id=debate_id, wait_seconds=0))["status"] == "paused"
         assert window.complaints == []
+
+
+async def test_whom_a_debate_waits_for_is_said_once(chromium: Browser, database: str) -> None:
+    gate = Gate()
+    async with open_site(database, gate.model) as guest, open_window(chromium, guest) as window:
+        debate_id = (await start_debate(guest.manager, run=True)).id
+        await gate.wait_for_call()
+        page = await window.open(debate_id)
+        await see(page, "was asked")
+        shown = (await page.inner_text("body")).lower()
+        gate.release.set()
+    assert shown.count("waiting for") == 1
 
 
 async def test_forks_appear_on_an_open_page_and_show_what_becomes_of_them(
