@@ -60,7 +60,9 @@ def test_without_an_id_it_opens_the_list_and_with_a_beginning_of_one_the_debate(
 
 def test_who_begins_in_the_browser_needs_no_debate_before(view: View, database: str) -> None:
     viewer = view("--no-open")
-    assert "No debates yet." in httpx2.get(viewer.address).text
+    page = httpx2.get(viewer.address).text
+    assert "No debates yet." in page
+    assert 'class="search"' not in page  # there is nothing to search
     assert Path(database).exists()
 
 

@@ -132,7 +132,7 @@ def cost_line(usage: UsageSum, seconds: float = 0) -> str:
     caller_turns = f"{format_count(usage.caller_turns, 'turn')} of the caller" if usage.caller_turns else ""
     other_answers = [part for part in (caller_turns, f"{usage.reused} reused" * bool(usage.reused)) if part]
     if not usage.calls:
-        return ", ".join(("No calls", *other_answers)) + "." if other_answers else "No calls yet."
+        return ", ".join(("No calls", *other_answers)) + "." if other_answers else "No answers yet."
     cost = Decimal(usage.cost_usd or 0)
     price = (format_dollars(cost) if cost else "") if usage.cost_usd else "price unknown"
     if usage.cost_usd and usage.calls_of_unknown_cost:

@@ -69,7 +69,8 @@ _ADVICE: dict[ErrorCause, str] = {
 _ERROR_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
 # The message inside a quoted JSON error, in JSON or Python notation.
 _MESSAGE = re.compile(r"""[{,] ?(['"])message\1: ?(['"])(?P<message>.+?)\2[,}]""")
-_OBJECT_REPR = re.compile(r"\bssl:<[^>]*> ?|<[\w.]+ object at 0x[0-9a-f]+> ?")
+_PYTHON = re.compile(r"\bssl:(?:<[^>]*>|default) ?|<[\w.]+ object at 0x[0-9a-f]+> ?|\. Handle with `[\w.]+`\.$")
+"""What speaks to programmers."""
 _LENGTH_MARKS = ("context_length", "context length", "context window", "context_size", "prompt is too long")
 _FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content management policy")
 
@@ -181,7 +182,7 @@ def read_retry_after(error: Exception) -> float | None:
 def summarize_message(message: str) -> str:
     """The first line of a provider's message, without litellm's prefix and without secrets."""
     text = redact_error(message[:MAX_READ_LENGTH]).strip()
-    line = _OBJECT_REPR.sub("", _ERROR_PREFIX.sub("", text.partition("\n")[0]))
+    line = _PYTHON.sub("", _ERROR_PREFIX.sub("", text.partition("\n")[0]))
     if match := _MESSAGE.search(line):
         line = match["message"]
     return " ".join(line.replace('"', "'").split())

@@ -270,6 +270,7 @@ globalThis.counterpoint = Object.freeze({
     app.host = host;
     if (host.hasTheme) setTheme(readTheme());
     redraw();
+    if (app.list && !app.search && host.ask) openAsk();  // there is no debate yet
   },
   live(state, words = "") {
     app.live = { state, words };

@@ -73,10 +73,11 @@ function Timeline({ debate, calls, seats }) {
   return html`<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label=${label} class="timeline">
     ${rounds.map((held, index) => {
       const end = rounds[index + 1]?.x ?? WIDTH - 6;
+      const isAtEdge = held.x > WIDTH - MARGIN;  // its name ends where the drawing does
       return html`<g>
         <rect x=${held.x} y=${top - 4} width=${Math.max(1, end - held.x - 2)} height=${bottom - top + 6} rx="4"
           class=${index % 2 ? "stripe odd" : "stripe"} />
-        <text x=${held.x + 3} y=${index % 2 ? 10 : 21} class="dim">${held.round}. ${humanize(held.phase)}</text>
+        <text x=${isAtEdge ? WIDTH - 6 : held.x + 3} y=${index % 2 ? 10 : 21} class="dim" text-anchor=${isAtEdge ? "end" : "start"}>${held.round}. ${humanize(held.phase)}</text>
       </g>`;
     })}
     ${seats.map((seat, index) => html`<g data-side=${debate.side(seat) < 0 ? "none" : debate.side(seat) % 26}>

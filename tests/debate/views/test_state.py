@@ -89,7 +89,7 @@ class TestUsage:
             "2 calls, 1,800 tokens in, 600 out (80 thinking), 41 s, $0.0123."
         )
         assert cost_line(sum_usage([Usage(model="local", cost_usd="0")])) == "1 call."
-        assert cost_line(sum_usage([])) == "No calls yet."
+        assert cost_line(sum_usage([])) == "No answers yet."
         unpriced = sum_usage([Usage(model="m", input_tokens=9, output_tokens=1)])
         assert cost_line(unpriced, 7_300) == "1 call, 9 tokens in, 1 out, 2 h, price unknown."
         partly = sum_usage([*paid[:1], Usage(model="m", input_tokens=9)])

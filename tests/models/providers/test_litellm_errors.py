@@ -95,6 +95,10 @@ def test_secrets_are_taken_out_of_texts(said: str, kept: str) -> None:
             "Cannot connect to host 127.0.0.1:9 ssl:<ssl.SSLContext object at 0x7fa58ab7e960> [refused]",
             "Cannot connect to host 127.0.0.1:9 [refused]",
         ),
+        (
+            "AnthropicException - Cannot connect to host 127.0.0.1:9 ssl:default [refused]. Handle with `litellm.X`.",
+            "Cannot connect to host 127.0.0.1:9 [refused]",
+        ),
         ("The message: nothing", "The message: nothing"),
     ],
 )

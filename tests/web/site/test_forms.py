@@ -34,8 +34,8 @@ DROP = """
 KEY = "sk-live-0123456789abcdefghij"
 
 
-async def open_form(page: Page) -> None:
-    await press(page, "Ask a question")
+async def fill_form(page: Page) -> None:
+    """It is open where there is no debate yet."""
     await page.get_by_label("Question", exact=True).fill("Ship it?")
 
 
@@ -49,7 +49,7 @@ async def test_texts_pdfs_and_web_pages_that_are_dropped_are_read_and_others_are
 ) -> None:
     async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         page = await window.open()
-        await open_form(page)
+        await fill_form(page)
         report = write_pdf(tmp_path / "report.pdf", ["It was tested twice."]).read_bytes()
         html = b"<title>x</title><h2>Costs</h2><script>alert(1)</script><p>They rose."
         await drop_files(page, plan_md=b"Two customers.", report_pdf=report, page_html=html)
@@ -79,7 +79,7 @@ async def test_a_file_that_is_dropped_beside_the_form_does_not_replace_the_page(
 ) -> None:
     async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         page = await window.open()
-        await open_form(page)
+        await fill_form(page)
         drop = (
             "() => !document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true }))"
         )
@@ -91,7 +91,7 @@ async def test_a_key_is_stored_in_the_page_and_a_bad_one_is_told_what_to_do(
 ) -> None:
     async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         page = await window.open()
-        await open_form(page)
+        await fill_form(page)
         await page.get_by_label("Other models").fill("mistral/mistral-large-latest")
         await see(page, "store it (`counterpoint keys set mistral`, or the page of `counterpoint view`)")
         await page.get_by_text("Keys of providers", exact=True).click()
@@ -166,7 +166,8 @@ async def test_axe_finds_nothing_in_the_list_its_filters_a_new_question_and_an_a
         await page.get_by_label("Tag").fill("release")
         await press(page, "Search")
         await page.get_by_role("link", name="Show all").wait_for()
-        await open_form(page)
+        await press(page, "Ask a question")
+        await fill_form(page)
         await page.get_by_label("Format").select_option("advocates")
         files = (("a.docx", b"\x00"), ("b.md", b"Plan."))
         payloads = [FilePayload(name=name, mimeType="", buffer=content) for name, content in files]
