@@ -25,6 +25,7 @@ from server.upkeep.adoption import adopt_debates, find_influence
 from server.upkeep.check import check_database
 from tests.engine.test_ledger import BAD, DEBATERS, GOOD, SHIP, build_models, settle
 from tests.support.engines import open_engine, run_debate, run_round
+from tests.support.patience import PATIENCE
 from tests.support.raw_sql import run_raw
 from tests.support.records import build_export
 
@@ -149,7 +150,7 @@ async def test_a_fork_of_what_others_recorded_counts_no_more_than_that(database:
 
         async def fork() -> DebateSnapshot:
             made = await here.fork(restored.id, 0, ChangesInput(run=True), actor="Kim")
-            ended = await here.follow(made.id, wait=20)
+            ended = await here.follow(made.id, wait=PATIENCE)
             await settle(here, ended.id, SHIP)
             return await here.load(ended.id)
 
@@ -177,7 +178,7 @@ async def test_what_ends_here_after_it_began_elsewhere_says_which_part_is_whose(
         count = restored.debate.version
         with pytest.raises(InvalidRequestError, match="has not ended"):
             await adopt_debates(here, [opened.id])
-        while not (snapshot := await here.step(opened.id, wait=20)).debate.ended:
+        while not (snapshot := await here.step(opened.id, wait=PATIENCE)).debate.ended:
             pass
         assert (snapshot.provenance.recorded_here, snapshot.provenance.entries_elsewhere) == (False, count)
         assert snapshot.provenance == (await here.store.read(opened.id)).provenance

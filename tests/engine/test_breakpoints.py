@@ -21,13 +21,13 @@ async def run_until_it_stops(manager: DebateManager, *pause_when: str, **fields:
     options = {"pause_when": list(pause_when)}
     snapshot = await start_debate(manager, run=True, options=options, **fields)
     with anyio.fail_after(PATIENCE):
-        return await manager.follow(snapshot.id, wait=5)
+        return await manager.follow(snapshot.id, wait=PATIENCE)
 
 
 async def resume(manager: DebateManager, debate_id: str) -> DebateSnapshot:
     await manager.intervene(debate_id, "resume", InterventionRequest(), actor="test")
     with anyio.fail_after(PATIENCE):
-        return await manager.follow(debate_id, wait=5)
+        return await manager.follow(debate_id, wait=PATIENCE)
 
 
 async def test_it_stops_before_its_verdict_and_recovery_leaves_it_there_until_it_is_resumed(
@@ -53,11 +53,11 @@ async def test_it_stops_before_its_verdict_and_recovery_leaves_it_there_until_it
 async def test_a_stepped_debate_stops_where_its_next_step_would_pass(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         snapshot = await start_debate(manager, options={"pause_when": ["round:2"]})
-        assert (await manager.step(snapshot.id, wait=5)).debate.round == 1
-        stopped = await manager.step(snapshot.id, wait=5)
+        assert (await manager.step(snapshot.id, wait=PATIENCE)).debate.round == 1
+        stopped = await manager.step(snapshot.id, wait=PATIENCE)
         assert (stopped.status, stopped.debate.round) == ("paused", 1)
         await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")
-        assert (await manager.step(snapshot.id, wait=5)).debate.round == 2
+        assert (await manager.step(snapshot.id, wait=PATIENCE)).debate.round == 2
 
 
 PAUSE = {"intervene": {"action": "pause"}}

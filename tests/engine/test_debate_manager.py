@@ -35,11 +35,11 @@ async def test_a_predicate_that_raises_is_its_callers_error_and_the_debate_can_g
         snapshot = await running.start(
             build_request(question="Ship it?"), actor=ACTOR, code=CallerCode(broken)
         )
-        await running.step(snapshot.id, wait=5)
+        await running.step(snapshot.id, wait=PATIENCE)
         with pytest.raises(ZeroDivisionError):
-            await running.step(snapshot.id, wait=5)
+            await running.step(snapshot.id, wait=PATIENCE)
     async with open_engine(database, default="scripted") as later:
-        snapshot = await later.step(snapshot.id, wait=5)
+        snapshot = await later.step(snapshot.id, wait=PATIENCE)
 
     assert snapshot.debate.round == 2
 
@@ -49,13 +49,13 @@ async def test_a_predicate_that_a_restart_lost_is_recorded_and_said(database: st
     request = DebateRequest(question="Ship it?", format="verdict", max_rounds=3)
     async with open_engine(database, default="scripted") as running:
         snapshot = await running.start(request, actor=ACTOR, code=CallerCode(lambda _: True))
-        await running.step(snapshot.id, wait=5)
+        await running.step(snapshot.id, wait=PATIENCE)
     async with open_engine(database, default="scripted") as later:
-        await later.step(snapshot.id, wait=5)
+        await later.step(snapshot.id, wait=PATIENCE)
         child = await later.fork(snapshot.id, 1, ChangesInput(run=True), actor=ACTOR)
-        child = await later.follow(child.id, wait=5)
-        await later.step(snapshot.id, wait=5)
-        snapshot = await later.step(snapshot.id, wait=5)
+        child = await later.follow(child.id, wait=PATIENCE)
+        await later.step(snapshot.id, wait=PATIENCE)
+        snapshot = await later.step(snapshot.id, wait=PATIENCE)
 
     lost = [entry.event for entry in snapshot.entries if isinstance(entry.event, PredicateLost)]
     assert (snapshot.status, lost) == ("concluded", [PredicateLost(round=1)])
@@ -80,10 +80,10 @@ async def test_prompts_that_code_writes_are_recorded_and_a_restart_goes_on_with_
     request = build_request(question="Ship it?", format="verdict", max_rounds=3, models=["mine"])
     async with open_engine(database, models) as running:
         snapshot = await running.start(request, actor=ACTOR, code=code)
-        await running.step(snapshot.id, wait=5)
-        await running.step(snapshot.id, wait=5)
+        await running.step(snapshot.id, wait=PATIENCE)
+        await running.step(snapshot.id, wait=PATIENCE)
     async with open_engine(database, models) as later:
-        snapshot = await later.step(snapshot.id, wait=5)
+        snapshot = await later.step(snapshot.id, wait=PATIENCE)
 
     assert told == ["Mind round 1.", "Mind round 2.", "Mind round 2."]
     assert [entry.event for entry in snapshot.entries if isinstance(entry.event, PromptFunctionsLost)] == [
@@ -97,7 +97,7 @@ async def test_a_secret_that_code_writes_into_a_prompt_is_not_recorded(database:
     code = CallerCode(prompts={"": lambda _debate, _seat: "The password is hunter2-hunter2."})
     async with open_engine(database, default="scripted") as running:
         snapshot = await running.start(build_request(question="Ship it?"), actor=ACTOR, code=code)
-        snapshot = await running.step(snapshot.id, wait=5)
+        snapshot = await running.step(snapshot.id, wait=PATIENCE)
 
     [written] = [entry.event for entry in snapshot.entries if isinstance(entry.event, PromptsComputed)]
     assert "The password is" in written.prompts[0].text
@@ -150,9 +150,9 @@ async def test_the_text_of_replies_is_streamed_while_somebody_subscribes(databas
     async with open_engine(database, {"mine": Streaming()}) as running:
         unsubscribe = running.subscribe_to_text(lambda _debate, seat, chunk: chunks.append((seat, chunk)))
         snapshot = await start_debate(running)
-        await running.step(snapshot.id, wait=5)
+        await running.step(snapshot.id, wait=PATIENCE)
         unsubscribe()
-        await running.step(snapshot.id, wait=5)
+        await running.step(snapshot.id, wait=PATIENCE)
 
     for seat in (
         "Opponent",

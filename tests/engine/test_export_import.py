@@ -30,6 +30,7 @@ from storage.sqlite import SqliteStorage
 from tests.contract.journal_restore import build_entries
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 from tests.support.records import build_bodies, build_export, play_record
 from tests.support.simulation import build_debaters, build_setup, label_positions, simulate, task_script
 
@@ -42,7 +43,7 @@ async def half_way(database: str | Path) -> dict[str, Any]:
     """A debate after its first round, as a file holds it."""
     async with open_engine(database, default="scripted") as opened:
         snapshot = await start_debate(opened)
-        await opened.step(snapshot.id, wait=5)
+        await opened.step(snapshot.id, wait=PATIENCE)
         return dict(json.loads(json.dumps(await export_debate(opened, snapshot.id))))
 
 
@@ -63,7 +64,7 @@ async def test_a_debate_exported_at_round_1_goes_on_elsewhere_to_its_verdict(tmp
         snapshot, added = await restore_debate(elsewhere, data)
         assert (snapshot.id, snapshot.status, snapshot.debate.round) == (debate_id, "running", 1)
         while not snapshot.debate.ended:
-            snapshot = await elsewhere.step(debate_id, wait=5)
+            snapshot = await elsewhere.step(debate_id, wait=PATIENCE)
         again = await export_debate(elsewhere, debate_id)
 
     assert added == len(data["entries"]) == data["receipt"]["entries"]
@@ -100,7 +101,7 @@ async def test_a_fork_of_a_second_opinion_with_more_reviewers_goes_on_elsewhere(
             snapshot, _ = await restore_debate(second, data)
             assert snapshot.debate == fork.debate
             while not snapshot.debate.ended:
-                snapshot = await second.step(fork.id, wait=5)
+                snapshot = await second.step(fork.id, wait=PATIENCE)
             assert {review.seat for review in snapshot.debate.advice if isinstance(review, Reviewed)} == {
                 f"judge {number}" for number in (1, 2, 3)
             }
@@ -110,7 +111,7 @@ async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -
     early = await half_way(tmp_path / "a.db")
     debate_id = early["debate_id"]
     async with open_engine(tmp_path / "a.db", default="scripted") as first:
-        await first.step(debate_id, wait=5)
+        await first.step(debate_id, wait=PATIENCE)
         late = await export_debate(first, debate_id)
     heard: list[str] = []
     async with open_engine(tmp_path / "b.db", default="scripted") as second:
@@ -131,7 +132,7 @@ async def test_another_past_of_the_same_debate_is_refused_where_they_part(tmp_pa
         await restore_debate(second, early)
         await second.intervene(debate_id, "inject", InterventionRequest(text="Mind the cost."), actor="me")
     async with open_engine(tmp_path / "a.db", default="scripted") as first:
-        await first.step(debate_id, wait=5)
+        await first.step(debate_id, wait=PATIENCE)
         late = await export_debate(first, debate_id)
     async with open_engine(tmp_path / "b.db", default="scripted") as second:
         before = await export_debate(second, debate_id)

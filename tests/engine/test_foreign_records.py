@@ -79,11 +79,11 @@ async def test_what_another_installation_recorded_is_left_alone_until_a_caller_a
         assert (told.status, told.reason) == ("ready", FOREIGN)
         assert "step_round" in told.next
 
-        stepped = await manager.step(debate_id, wait=5)
+        stepped = await manager.step(debate_id, wait=PATIENCE)
 
         assert (stepped.is_foreign, stepped.debate.round) == (False, 1)
         assert stepped.provenance.entries_elsewhere == joined.debate.version
-        assert (await manager.follow(debate_id, wait=5)).status == "concluded"
+        assert (await manager.follow(debate_id, wait=PATIENCE)).status == "concluded"
 
 
 async def test_one_that_was_asked_for_goes_on_after_a_crash_too(database: str) -> None:
@@ -93,7 +93,7 @@ async def test_one_that_was_asked_for_goes_on_after_a_crash_too(database: str) -
         await manager.step(debate_id, wait=0)
         await gate.wait_for_call()
     async with open_engine(database, ScriptedModel()) as manager:
-        assert (await manager.follow(debate_id, wait=5)).status == "concluded"
+        assert (await manager.follow(debate_id, wait=PATIENCE)).status == "concluded"
 
 
 async def test_another_process_learns_that_it_was_asked_for(database: str) -> None:
@@ -112,8 +112,8 @@ async def test_entries_written_into_a_debate_of_ours_are_not_obeyed(database: st
         assert (await manager.follow(debate_id, wait=1)).status == "running"
         assert not manager.is_working(debate_id)
         assert model.requests == []
-        await manager.step(debate_id, wait=5)
-        assert (await manager.follow(debate_id, wait=5)).status == "concluded"
+        await manager.step(debate_id, wait=PATIENCE)
+        assert (await manager.follow(debate_id, wait=PATIENCE)).status == "concluded"
 
 
 async def test_a_debate_stops_that_something_else_writes_to_while_it_runs(database: str) -> None:
@@ -125,12 +125,12 @@ async def test_a_debate_stops_that_something_else_writes_to_while_it_runs(databa
         gate.release.set()
 
         with pytest.raises(ForeignRecordError, match="run its next round to go on"):
-            await manager.follow(snapshot.id, wait=5)
+            await manager.follow(snapshot.id, wait=PATIENCE)
 
         stopped = await manager.load(snapshot.id)
         assert len(stopped.debate.turns) == 2  # paid for before, and kept
         assert stopped.is_foreign
-        assert (await manager.step(snapshot.id, wait=5)).debate.round == 2
+        assert (await manager.step(snapshot.id, wait=PATIENCE)).debate.round == 2
 
 
 async def test_a_seal_is_of_one_debate_and_one_head(database: str) -> None:

@@ -143,7 +143,7 @@ async def test_a_verdict_is_awaited_while_another_process_runs_the_round(storage
     found: list[DebateSnapshot] = []
 
     async def follow(debate_id: str) -> None:
-        found.append(await other.follow(debate_id, wait=5, on_change=on_change))
+        found.append(await other.follow(debate_id, wait=PATIENCE, on_change=on_change))
 
     async with build_manager(storage, gate.model) as busy, build_manager(storage, idle) as other:
         snapshot = await busy.start(STEPPED, actor=ACTOR)
@@ -233,7 +233,7 @@ async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(databa
 async def test_a_state_that_arrives_late_replaces_no_newer_one(storage: Storage) -> None:
     async with build_manager(storage, ScriptedModel()) as manager:
         older = await manager.start(STEPPED, actor=ACTOR)
-        newer = await manager.step(older.id, wait=5)
+        newer = await manager.step(older.id, wait=PATIENCE)
     run = Run(newer)
     run.update(older)
 

@@ -21,6 +21,7 @@ from server.engine.transfer import export_debate, restore_debate
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.upkeep import check_database, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N21")]
@@ -190,7 +191,7 @@ async def test_a_debate_uses_what_was_known_of_its_judges_when_it_began(database
             "Weights from 60 settled votes; too few settled items to calibrate."
         )
         while not waiting.debate.ended:
-            waiting = await manager.step(waiting.id, wait=5)
+            waiting = await manager.step(waiting.id, wait=PATIENCE)
         assert build_report(waiting.debate).outcome == "contested"  # what was learnt since does not count
         data = json.loads(json.dumps(await export_debate(manager, after.id)))
     async with open_judged(":memory:") as elsewhere:  # no ledger is needed to count the votes again

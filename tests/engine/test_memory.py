@@ -18,6 +18,7 @@ from tests.contract.journal_similarity import conclude
 from tests.support.advisors import play_advice
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.panels import APART, NOBODY
+from tests.support.patience import PATIENCE
 from tests.support.simulation import render_finding
 from tests.support.upkeep import delete_debate, needs_upkeep
 
@@ -111,9 +112,9 @@ async def test_of_a_family_of_forks_one_is_recalled(tmp_path: Path) -> None:
         families = {parent.id}
         for at_round in (0, 1):
             fork = await manager.fork(parent.id, at_round, ChangesInput(run=True, seed=7), actor="test")
-            fork = await manager.follow(fork.id, wait=20)
+            fork = await manager.follow(fork.id, wait=PATIENCE)
             again = await manager.fork(fork.id, 1, ChangesInput(run=True, seed=8), actor="test")
-            await manager.follow(again.id, wait=20)
+            await manager.follow(again.id, wait=PATIENCE)
             families |= {fork.id, again.id}
         other = await run_debate(manager, question=BILLING)
 
@@ -196,7 +197,7 @@ async def test_of_a_family_the_debate_that_is_settled_is_recalled(
         parent = await run_debate(manager, question=BILLING, debaters=["Ada: rewrite it", "Ben: keep it"])
         changes = ChangesInput(run=True, seed=7)
         forks = [await manager.fork(parent.id, 0, changes, actor="test") for _ in range(2)]
-        ended = [parent, *[await manager.follow(fork.id, wait=20) for fork in forks]]
+        ended = [parent, *[await manager.follow(fork.id, wait=PATIENCE) for fork in forks]]
         settled = ended[1 if fork_is_settled else 0]
         await manager.intervene(settled.id, "outcome", InterventionRequest(to="Ada"), actor="test")
         [found] = await recall(manager.store, RELATED, limit=5)

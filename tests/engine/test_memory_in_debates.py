@@ -151,10 +151,10 @@ async def test_a_record_replays_with_the_same_prompts_without_the_store(tmp_path
         first = await run_round(manager, question=RELATED, options={"memory": "own"})
         exported = json.dumps(await transfer.export_debate(manager, first.id)).encode()
         model.requests.clear()
-        await manager.step(first.id, wait=5)
+        await manager.step(first.id, wait=PATIENCE)
     async with open_engine(tmp_path / "other", again) as manager:
         await transfer.restore_debate(manager, transfer.parse_export(exported))
-        await manager.step(first.id, wait=5)
+        await manager.step(first.id, wait=PATIENCE)
         fork = await manager.fork(first.id, 1, ChangesInput(), actor="test")
         assert [row["withdrawn"] for row in build_state(fork)["recalled"]] == [""]
     assert find_texts(model, "argument")
@@ -194,7 +194,7 @@ async def test_what_used_a_deleted_debate_says_so(tmp_path: Path) -> None:
         cautions = " ".join(build_verdict((await manager.load(ended.id)).debate).cautions)
         assert f"{first.id} was deleted" in cautions
         assert f"{second.id} was retracted" in cautions
-        await manager.step(stepped.id, wait=5)
+        await manager.step(stepped.id, wait=PATIENCE)
         assert not any(first.id in text or second.id in text for text in find_texts(model, "argument"))
 
         fork = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
@@ -236,7 +236,7 @@ async def test_a_fork_is_marked_where_it_inherited_rounds_in_which_it_was_used(
         used = await run_related(manager)
         await manager.intervene(first.id, "tag", InterventionRequest(text="retracted"), actor="test")
         fork = await manager.fork(used.id, at_round, ChangesInput(run=True, seed=7), actor="test")
-        await manager.follow(fork.id, wait=20)
+        await manager.follow(fork.id, wait=PATIENCE)
         await delete_debate(manager, used.id, actor="test")
 
         (recalled,) = get_memory(await run_related(manager)).recalled

@@ -15,6 +15,7 @@ from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_debate
+from tests.support.patience import PATIENCE
 from tests.support.records import build_export
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18", "D8")]
@@ -49,7 +50,7 @@ async def restore_and_adopt(manager: DebateManager, file: dict[str, Any]) -> Deb
 
 async def fork(manager: DebateManager, parent: DebateSnapshot) -> DebateSnapshot:
     forked = await manager.fork(parent.id, 0, ChangesInput(run=True, seed=7), actor="test")
-    return await manager.follow(forked.id, wait=20)
+    return await manager.follow(forked.id, wait=PATIENCE)
 
 
 async def export_claim(manager: DebateManager, **origin: str) -> dict[str, Any]:

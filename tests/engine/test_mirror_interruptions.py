@@ -48,7 +48,7 @@ async def test_after_a_kill_at_any_fact_the_same_mirror_is_held_on(tmp_path: Pat
         [debate_id] = [row.stream for row in rows if not row.details["mirror_of"]]
         ended = await manager.join(debate_id, run=True)
         with anyio.fail_after(PATIENCE):
-            ended = await manager.follow(debate_id, wait=10)
+            ended = await manager.follow(debate_id, wait=PATIENCE)
         mirrors = await find_mirrors(manager)
 
     report = build_report(ended.debate)
@@ -69,7 +69,7 @@ async def test_pausing_a_debate_pauses_its_mirror_and_resuming_goes_on_with_it(t
         assert (await manager.load(started.id)).status == "paused"
         await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
         with anyio.fail_after(PATIENCE):
-            ended = await manager.follow(started.id, wait=10)
+            ended = await manager.follow(started.id, wait=PATIENCE)
 
         assert build_report(ended.debate).mirror.agrees
         assert await find_mirrors(manager) == [mirror_id]
@@ -81,7 +81,7 @@ async def test_concluding_a_debate_goes_on_without_its_mirror(tmp_path: Path) ->
         await wait_for(manager, started.id, MirrorOpened)
         _, effect = await manager.intervene(started.id, "conclude", InterventionRequest(), actor="test")
         with anyio.fail_after(PATIENCE):
-            ended = await manager.follow(started.id, wait=5)
+            ended = await manager.follow(started.id, wait=PATIENCE)
 
     report = build_report(ended.debate)
     assert "without the mirror" in effect
@@ -120,7 +120,7 @@ async def test_a_mirror_that_somebody_pauses_pauses_its_debate(tmp_path: Path) -
                 if snapshot.debate.paused:
                     break
             await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
-            ended = await manager.follow(started.id, wait=5)
+            ended = await manager.follow(started.id, wait=PATIENCE)
 
     assert build_report(ended.debate).mirror.agrees
 
@@ -132,7 +132,7 @@ async def test_a_mirror_that_waits_for_a_caller_is_gone_on_without(tmp_path: Pat
         to_caller = InterventionRequest(to="judge 1", model="caller")
         await manager.intervene(mirror_id, "replace_model", to_caller, actor="test")
         with anyio.fail_after(PATIENCE):
-            ended = await manager.follow(started.id, wait=10)
+            ended = await manager.follow(started.id, wait=PATIENCE)
 
     report = build_report(ended.debate)
     assert (report.outcome, report.winner) == ("decided", "Ada")
@@ -148,7 +148,7 @@ async def test_the_budget_of_a_day_pauses_a_debate_with_its_mirror_until_tomorro
         assert paused.debate.paused.cause == "daily_budget"
         now += timedelta(days=1)
         with anyio.fail_after(PATIENCE):
-            ended = await manager.follow(paused.id, wait=10)
+            ended = await manager.follow(paused.id, wait=PATIENCE)
 
         assert build_report(ended.debate).mirror.agrees
         assert len(await find_mirrors(manager)) == 1
@@ -230,9 +230,9 @@ async def test_what_stops_a_mirror_stops_its_debate_until_it_is_tried_again(tmp_
     async with engine(database, planted) as manager:
         await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
         with pytest.raises(ForeignRecordError), anyio.fail_after(PATIENCE):
-            await manager.follow(started.id, wait=5)
+            await manager.follow(started.id, wait=PATIENCE)
         await manager.store.claim(mirror_id)
         with anyio.fail_after(PATIENCE):
-            ended = await manager.follow(started.id, wait=10)
+            ended = await manager.follow(started.id, wait=PATIENCE)
 
     assert build_report(ended.debate).mirror.agrees

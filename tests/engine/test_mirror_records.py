@@ -68,7 +68,7 @@ async def test_a_fork_holds_a_mirror_of_its_own(tmp_path: Path) -> None:
         ended = await run_debate(manager, **describe_debate(mirror=True))
         fork = await manager.fork(ended.id, 1, ChangesInput(run=True), actor="test")
         with anyio.fail_after(PATIENCE):
-            fork = await manager.follow(fork.id, wait=10)
+            fork = await manager.follow(fork.id, wait=PATIENCE)
         mirrors = await find_mirrors(manager)
         mirror = await manager.load(build_report(ended.debate).mirror.debate_id)
         of_mirror = await manager.fork(mirror.id, 1, ChangesInput(), actor="test")
@@ -83,7 +83,7 @@ async def test_a_fork_after_the_judges_asks_for_a_mirror_of_its_own(tmp_path: Pa
         ended = await run_debate(manager, **describe_debate(mirror=True, synthesizer=True))
         fork = await manager.fork(ended.id, 3, ChangesInput(run=True), actor="test")
         with anyio.fail_after(PATIENCE):
-            fork = await manager.follow(fork.id, wait=10)
+            fork = await manager.follow(fork.id, wait=PATIENCE)
 
     report, origin = build_report(fork.debate), build_report(ended.debate)
     assert (report.mirror.agrees, report.deliverable != "") == (True, True)

@@ -28,11 +28,11 @@ async def test_a_process_that_ends_before_the_first_round_loses_nothing(database
     first, second = build_framer(), build_framer()
     async with open_engine(database, first) as manager:
         snapshot = await start_debate(manager, **ASKED)
-        snapshot = await manager.wait_for_positions(snapshot, wait=5)
+        snapshot = await manager.wait_for_positions(snapshot, wait=PATIENCE)
         assert snapshot.debate.round == 0
 
     async with open_engine(database, second) as manager:
-        snapshot = await manager.step(snapshot.id, wait=5)
+        snapshot = await manager.step(snapshot.id, wait=PATIENCE)
 
     assert [debater.stance for debater in snapshot.debate.setup.debaters] == DATABASES
     assert len(snapshot.debate.round_turns(1)) == 3
@@ -46,7 +46,7 @@ async def test_a_process_that_ends_during_the_call_repeats_that_call_alone(datab
         await gate.wait_for_call()
     model = build_framer()
     async with open_engine(database, model) as manager:
-        snapshot = await manager.step(snapshot.id, wait=5)
+        snapshot = await manager.step(snapshot.id, wait=PATIENCE)
 
     assert len(find_prompts(model, "framing")) == 1
     assert [entry.event.kind for entry in snapshot.entries[:4]] == [
@@ -60,7 +60,7 @@ async def test_a_process_that_ends_during_the_call_repeats_that_call_alone(datab
 async def test_a_debate_that_runs_by_itself_goes_on_when_it_was_held_for_an_answer(database: str) -> None:
     async with open_engine(database, build_framer()) as manager:
         snapshot = await start_debate(manager, **ASKED, run=True, hold=True)
-        snapshot = await manager.wait_for_positions(snapshot, wait=5)
+        snapshot = await manager.wait_for_positions(snapshot, wait=PATIENCE)
         assert not manager.is_working(snapshot.id)
 
     async with open_engine(database, build_framer(), recover=True) as manager:
@@ -76,7 +76,7 @@ async def test_two_who_step_at_once_name_them_once(database: str) -> None:
         snapshot = await start_debate(manager, **ASKED)
         async with anyio.create_task_group() as tasks:
             for _ in range(2):
-                tasks.start_soon(lambda: manager.step(snapshot.id, wait=5))
+                tasks.start_soon(lambda: manager.step(snapshot.id, wait=PATIENCE))
 
     assert len(find_prompts(model, "framing")) == 1
 

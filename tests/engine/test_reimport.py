@@ -15,6 +15,7 @@ from server.models.fakes.scripted import ScriptedModel
 from storage.streams import format_time
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.records import build_export, play_record
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8", "N10")]
@@ -30,7 +31,7 @@ async def test_the_day_s_budget_counts_what_was_spent_here_and_nothing_else(
     ):
         snapshot = await run_round(one)
         await restore_debate(two, await export_debate(one, snapshot.id))
-        await two.step(snapshot.id, wait=5)
+        await two.step(snapshot.id, wait=PATIENCE)
         await restore_debate(one, await export_debate(two, snapshot.id))
 
         assert (await one.daily_budget.find_spending())[0].requests == 2
@@ -84,11 +85,11 @@ async def test_what_came_from_elsewhere_runs_one_round_when_it_is_stepped_and_ne
 
         await leave_alone()
         assert model.requests == []
-        assert (await two.step(snapshot.id, wait=5)).debate.round == 1
+        assert (await two.step(snapshot.id, wait=PATIENCE)).debate.round == 1
         await leave_alone()
         assert len(model.requests) == 2
         await two.intervene(snapshot.id, "conclude", calm, actor="me")
-        assert (await two.follow(snapshot.id, wait=5)).status == "concluded"
+        assert (await two.follow(snapshot.id, wait=PATIENCE)).status == "concluded"
 
 
 @pytest.mark.requirement("D7", "N26")
@@ -107,7 +108,7 @@ async def test_a_talk_that_was_concluded_elsewhere_is_not_judged_here_unasked(
 
         assert (await here.follow(snapshot.id, wait=1)).status == "running"
         assert len(model.requests) == made_before
-        assert (await here.step(snapshot.id, wait=5)).status == "concluded"
+        assert (await here.step(snapshot.id, wait=PATIENCE)).status == "concluded"
 
 
 async def test_times_never_go_back_so_that_what_was_recorded_can_be_imported(
@@ -117,7 +118,7 @@ async def test_times_never_go_back_so_that_what_was_recorded_can_be_imported(
     async with open_engine(database, default="scripted", clock=lambda: now[0]) as one:
         snapshot = await start_debate(one)
         now[0] -= timedelta(hours=1)
-        snapshot = await one.step(snapshot.id, wait=5)
+        snapshot = await one.step(snapshot.id, wait=PATIENCE)
         data = await export_debate(one, snapshot.id)
     async with open_engine(
         tmp_path / "there.db", ScriptedModel(), clock=lambda: now[0] + timedelta(hours=1)

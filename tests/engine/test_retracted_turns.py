@@ -11,6 +11,7 @@ from server.engine.transfer import export_debate, restore_debate
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.engines import open_engine, run_round
+from tests.support.patience import PATIENCE
 from tests.support.upkeep import check_database, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D4")]
@@ -47,7 +48,7 @@ async def test_a_search_finds_no_words_of_a_retracted_turn_but_those_said_elsewh
 
         await retract(manager, opened.id)
         await check_what_is_found(manager, [opened.id])
-        await manager.step(opened.id, wait=5)
+        await manager.step(opened.id, wait=PATIENCE)
         await check_what_is_found(manager, [opened.id])
 
 
@@ -67,7 +68,7 @@ async def test_nor_where_the_index_is_built_again(database: str) -> None:
 async def test_nor_in_its_forks_and_copies(database: str, tmp_path: Path) -> None:
     async with open_engine(database, ScriptedModel(speak)) as manager:
         opened = await run_round(manager, question="Ship the tapir?", debaters=POSITIONS)
-        await manager.step(opened.id, wait=5)
+        await manager.step(opened.id, wait=PATIENCE)
         await retract(manager, opened.id)
         fork = await manager.fork(opened.id, 1, ChangesInput(), actor="test")
         await check_what_is_found(manager, [fork.id, opened.id])

@@ -16,6 +16,7 @@ from server.debate.votes.families import family
 from server.engine.database.ledger import import_judgments, read_judgments
 from server.engine.transfer import export_debate, restore_debate
 from tests.support.engines import run_debate, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.teams import DEBATERS, GOOD, NAMES, list_seats, open_many, start, teach
 from tests.support.upkeep import check_database, needs_upkeep
 
@@ -265,12 +266,12 @@ async def test_a_mirror_can_be_restored_whoever_sits_there_by_then(*, is_framed:
             debaters=[] if is_framed else DEBATERS,
             options={"team": team, "framing": is_framed, "mirror": "on"},
         )
-        snapshot = await manager.step(snapshot.id, wait=5)
+        snapshot = await manager.step(snapshot.id, wait=PATIENCE)
         first = snapshot.debate.setup.debaters[0].name
         replace = InterventionRequest(to=first, model="mine")
         await manager.intervene(snapshot.id, "replace_model", replace, actor="test")
         manager.run_to_end(await manager.load(snapshot.id))
-        ended = await manager.follow(snapshot.id, wait=5)
+        ended = await manager.follow(snapshot.id, wait=PATIENCE)
         assert ended.debate.mirror_opened is not None
         mirror = await manager.load(ended.debate.mirror_opened.debate_id)
         assert "mine" in list_seats(mirror)

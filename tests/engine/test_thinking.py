@@ -102,7 +102,7 @@ async def test_who_thinks_for_ever_has_failed_with_what_to_change_and_the_pause_
         await manager.intervene(paused.id, "extend", more, actor="test")
         await manager.intervene(paused.id, "resume", InterventionRequest(), actor="test")
         with anyio.fail_after(PATIENCE):
-            held = await manager.follow(paused.id, wait=20)
+            held = await manager.follow(paused.id, wait=PATIENCE)
     assert held.status == "concluded"
     assert {turn.seat for turn in held.debate.turns} == {*NAMES}
 

@@ -16,6 +16,7 @@ from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.check import check_database
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.raw_sql import run_raw
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
@@ -85,7 +86,7 @@ async def test_a_model_that_took_over_a_seat_is_found_from_the_end_on(manager: D
     await manager.intervene(debate_id, "replace_model", other, actor="test")
     assert await find(manager, model="acme") == []
     await manager.intervene(debate_id, "conclude", InterventionRequest(), actor="test")
-    await manager.follow(debate_id, wait=20)
+    await manager.follow(debate_id, wait=PATIENCE)
     assert await find(manager, model="acme") == await find(manager, model="mine") == ["Ship it?"]
     assert (await check_database(manager)).problems == ()
 

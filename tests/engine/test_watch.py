@@ -82,7 +82,7 @@ async def test_what_others_record_meanwhile_is_seen_too(database: str) -> None:
                 await manager.intervene(
                     snapshot.id, "inject", InterventionRequest(text="Mind the costs."), actor="test"
                 )
-                await manager.step(snapshot.id, wait=5)
+                await manager.step(snapshot.id, wait=PATIENCE)
         ended = await two.load(snapshot.id)
 
     assert tuple(found) == ended.entries

@@ -135,10 +135,10 @@ async def test_what_the_caller_writes_is_not_kept(tmp_path: Path) -> None:
                 manager, question=QUESTION, debaters=debaters, options=options, run=True
             )
             with anyio.fail_after(PATIENCE):
-                held = await manager.follow(held.id, wait=5)
+                held = await manager.follow(held.id, wait=PATIENCE)
             await manager.submit(held.id, "Ada", "It pays.", actor="test")
             with anyio.fail_after(PATIENCE):
-                held = await manager.follow(held.id, wait=5)
+                held = await manager.follow(held.id, wait=PATIENCE)
             assert list_turns(held) == [("Ada", "caller", False), ("Ben", "scripted", is_reused)]
         [kept] = await manager.store.storage.cache.measure()
     assert kept.number == 1

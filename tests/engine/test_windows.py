@@ -14,6 +14,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from tests.support.engines import open_engine
 from tests.support.ollama import Ollama
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.requirement("N23"), pytest.mark.usefixtures("litellm_used")]
 
@@ -76,7 +77,7 @@ async def test_a_model_that_ollama_does_not_have_fails_at_the_start_until_it_is_
 
         ollama.missing.clear()
         snapshot = await debate_on(manager, short)
-        assert (await manager.follow(snapshot.id, wait=20)).status == "concluded"
+        assert (await manager.follow(snapshot.id, wait=PATIENCE)).status == "concluded"
 
 
 @pytest.mark.asyncio
@@ -84,7 +85,7 @@ async def test_what_fits_is_read_whole_and_the_window_is_a_fact(ollama: Ollama, 
     async with open_tiny(tmp_path) as manager:
         ollama.context_length = 131_072
 
-        debate = (await manager.follow((await debate_on(manager)).id, wait=5)).debate
+        debate = (await manager.follow((await debate_on(manager)).id, wait=PATIENCE)).debate
 
         assert debate.windows == {"ollama_chat/tiny": 131_072}
         assert debate.verdict is not None
@@ -102,7 +103,7 @@ async def test_a_prompt_that_outgrows_the_window_is_not_sent_and_says_why(
         ollama.context_length = 2_050
         started = await debate_on(manager, note, limits={"max_turn_words": 400})
 
-        debate = (await manager.follow(started.id, wait=5)).debate
+        debate = (await manager.follow(started.id, wait=PATIENCE)).debate
 
         failed = [failure for failure in debate.failures if failure.cause == "too_long"]
         assert failed
@@ -118,7 +119,7 @@ async def test_a_fork_with_a_longer_document_and_a_smaller_model_are_refused_too
 ) -> None:
     async with open_tiny(tmp_path) as manager:
         started = await debate_on(manager, {"title": "Note", "text": "Short."})
-        await manager.follow(started.id, wait=5)
+        await manager.follow(started.id, wait=PATIENCE)
         asked = len(ollama.requests)
         changes = ChangesInput.model_validate({"documents": [DOCUMENT], "run": True})
 

@@ -25,6 +25,7 @@ from tests.support.hook_debates import (
     webhook,
 )
 from tests.support.log_lines import LogLines
+from tests.support.patience import PATIENCE
 from tests.support.processes.webhook_receiver import open_receiver
 from tests.support.raw_sql import run_raw
 from tests.support.records import build_export, play_record
@@ -115,7 +116,7 @@ async def test_a_hook_asks_who_is_left_when_a_debater_fails(database: str) -> No
         ) as manager,
     ):
         snapshot = await start_debate(manager, debaters=debaters)
-        await manager.step(snapshot.id, wait=5)
+        await manager.step(snapshot.id, wait=PATIENCE)
         [posted] = await receiver.wait_for(1)
         snapshot = await manager.load(snapshot.id)
 
@@ -238,7 +239,7 @@ async def test_debates_that_began_before_a_hook_are_left_alone(database: str, lo
         old = await start_debate(manager)
     early = hook("early", "*", logs("early {debate_id} {kind}"))
     async with open_hooks(database, early) as manager:
-        await manager.step(old.id, wait=5)
+        await manager.step(old.id, wait=PATIENCE)
         between = await start_debate(manager)
         await log_lines.wait_for("early")
     late = hook("late", "*", logs("late {debate_id} {kind}"))

@@ -94,7 +94,7 @@ async def test_requests_that_are_cut_off_and_clients_that_go_cost_no_more_than_t
 
     model = ScriptedModel()
     async with open_manager(Settings(db=database), {"gated": model}, environ={}) as manager:
-        snapshot = await manager.step(step["debate_id"], wait=5)
+        snapshot = await manager.step(step["debate_id"], wait=PATIENCE)
     both = ("Proponent", "Opponent")
     assert [(turn.round, turn.seat) for turn in snapshot.debate.turns] == [
         (n, seat) for n in (1, 2) for seat in both

@@ -45,17 +45,17 @@ async def start_debate(manager: DebateManager, *, hold: bool = False, **fields: 
 async def run_round(manager: DebateManager, **fields: Any) -> DebateSnapshot:
     """Start a debate and run its first round."""
     snapshot = await start_debate(manager, **fields)
-    return await manager.step(snapshot.id, wait=5)
+    return await manager.step(snapshot.id, wait=PATIENCE)
 
 
 async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
     """Run a debate to its end, without debaters who are never heard."""
     snapshot = await start_debate(manager, run=True, **fields)
     with anyio.fail_after(PATIENCE):
-        snapshot = await manager.follow(snapshot.id, wait=20)
+        snapshot = await manager.follow(snapshot.id, wait=PATIENCE)
         while snapshot.debate.paused and snapshot.debate.paused.cause == "unheard":
             await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")
-            snapshot = await manager.follow(snapshot.id, wait=20)
+            snapshot = await manager.follow(snapshot.id, wait=PATIENCE)
         return snapshot
 
 

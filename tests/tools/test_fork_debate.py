@@ -89,13 +89,13 @@ async def test_bad_changes_open_no_fork(open_modern: Any, changes: dict[str, Any
 async def test_a_fork_that_is_to_run_does_so_unasked_and_knows_its_predicate(database: str) -> None:
     async with open_manager(Settings(db=database, models=("scripted",)), environ={}) as manager:
         parent = await manager.start(build_request(question="Ship it?", max_rounds=3), actor="test")
-        await manager.step(parent.id, wait=5)
+        await manager.step(parent.id, wait=PATIENCE)
         child = await manager.fork(
             parent.id, 1, ChangesInput(), actor="me", code=CallerCode(lambda _debate: True)
         )
         with anyio.fail_after(PATIENCE):
             while not child.debate.ended:
-                child = await manager.step(child.id, wait=5)
+                child = await manager.step(child.id, wait=PATIENCE)
         relatives = (await compare_family(manager, child)).relatives
         with pytest.raises(DebateNotFoundError):
             await manager.fork("nosuchdebate", 0, ChangesInput(), actor="me")

@@ -10,6 +10,7 @@ from click.testing import Result
 from server.models.fakes.scripted import ScriptedModel
 from storage.addresses import find_name, is_address
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
@@ -192,7 +193,7 @@ def test_a_long_debate_that_goes_on_is_found_and_fits_its_entries(cli: Cli, data
         ) as running:
             snapshot = await start_debate(running, format="handoff", max_rounds=12)
             for _ in range(9):
-                snapshot = await running.step(snapshot.id, wait=5)
+                snapshot = await running.step(snapshot.id, wait=PATIENCE)
             assert snapshot.debate.round == len(snapshot.debate.turns) == 9
             found = [bool(await running.store.find(f"word{number}")) for number in range(1, 10)]
             assert found == [True] * 9

@@ -18,6 +18,7 @@ from tests.contract.journal_helpers import open_any_storage
 from tests.support.contents import read_all
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 from tests.support.simulation import build_request
 
@@ -64,7 +65,7 @@ def test_a_copy_is_the_same_database_and_a_second_run_writes_nothing(
     async def go_on() -> str:
         async with open_engine(other, ScriptedModel()) as manager:
             assert (await find_receipt(manager, await manager.load(ended))).problem == ""
-            return (await manager.follow(running, wait=5)).status
+            return (await manager.follow(running, wait=PATIENCE)).status
 
     assert anyio.run(go_on) == "concluded"
     assert cli("--db", other, "db", "check").exit_code == 0
@@ -78,7 +79,7 @@ def test_what_goes_on_in_the_copy_or_is_another_debate_there_is_told(
 
     async def go_on() -> None:
         async with open_engine(other, ScriptedModel()) as manager:
-            await manager.follow(running, wait=5)
+            await manager.follow(running, wait=PATIENCE)
 
     anyio.run(go_on)
     ahead = cli("db", "copy", database, other)

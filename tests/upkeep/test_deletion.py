@@ -100,7 +100,7 @@ async def test_who_runs_it_and_who_watches_it_are_told_and_no_model_is_asked_aga
         asked = len(gate.model.requests)
         gate.release.set()
         with anyio.fail_after(PATIENCE), pytest.raises(DebateDeletedError):
-            await running.follow(started.id, wait=5)
+            await running.follow(started.id, wait=PATIENCE)
         while running.is_working(started.id):
             await wait_before_next_poll()
         assert await other.find_runs() == set()
@@ -125,8 +125,8 @@ async def test_a_debate_goes_on_without_a_mirror_that_was_deleted(tmp_path: Path
         await delete_debate(manager, mirror_id, actor="test")
         with anyio.fail_after(PATIENCE):
             with suppress(DebateDeletedError):  # the run of the mirror, which it waits for
-                await manager.follow(started.id, wait=5)
-            ended = await manager.follow(started.id, wait=5)
+                await manager.follow(started.id, wait=PATIENCE)
+            ended = await manager.follow(started.id, wait=PATIENCE)
 
     skipped = [entry.event for entry in ended.entries if isinstance(entry.event, MirrorSkipped)]
     assert [one.reason for one in skipped] == ["it was deleted"]

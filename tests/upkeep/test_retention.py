@@ -54,7 +54,7 @@ async def test_a_server_removes_what_ended_long_ago_and_leaves_what_runs(databas
             assert (tombstone.actor, [*tombstone.texts]) == ("counterpoint", ["receipt"])
         gate.release.set()
         with anyio.fail_after(PATIENCE):
-            assert (await running.follow(started.id, wait=5)).status in ("concluded", "paused")
+            assert (await running.follow(started.id, wait=PATIENCE)).status in ("concluded", "paused")
 
 
 async def test_one_process_at_a_time_removes_debates(database: str) -> None:

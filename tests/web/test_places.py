@@ -22,6 +22,7 @@ from server.web.record import Data, build_data, build_debate, load_debate_data, 
 from tests.support.browser import Opened, open_file
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.pages import build_golden, read_golden, run_apart
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.requirement("N19")]
 
@@ -47,9 +48,9 @@ def open_page(browser: Browser, folder: Path, data: Data | None, script: str = "
 async def load_running(manager: DebateManager) -> tuple[Data, Data, Data]:
     """A debate after its first round, what came after that, and the whole."""
     snapshot = await start_debate(manager, max_rounds=2)
-    snapshot = await manager.step(snapshot.id, wait=5)
+    snapshot = await manager.step(snapshot.id, wait=PATIENCE)
     first = await load_debate_data(manager, snapshot.id)
-    while not (await manager.step(snapshot.id, wait=5)).debate.ended:
+    while not (await manager.step(snapshot.id, wait=PATIENCE)).debate.ended:
         pass
     seq = len(first["debates"][0]["entries"])
     news = await load_debate_data(manager, snapshot.id, since_seq=seq)
@@ -134,9 +135,9 @@ def test_a_family_of_forks_is_in_one_file(browser: Browser, tmp_path: Path) -> N
             parent = await run_debate(manager, max_rounds=2)
             changes = ChangesInput.model_validate({"stances": {"Opponent": "never at all"}, "run": True})
             child = await manager.fork(parent.id, 1, changes, actor="test")
-            await manager.follow(child.id, wait=5)
+            await manager.follow(child.id, wait=PATIENCE)
             grandchild = await manager.fork(child.id, 1, ChangesInput(run=True), actor="test")
-            await manager.follow(grandchild.id, wait=5)
+            await manager.follow(grandchild.id, wait=PATIENCE)
             tags = InterventionRequest(text="retracted, <b>bold</b>")
             await manager.intervene(grandchild.id, "tag", tags, actor="test")
             return await load_family_data(manager, parent.id)
@@ -190,7 +191,7 @@ def test_private_ballots_stay_private_while_the_caller_writes(tmp_path: Path) ->
                 {"name": "Ben", "stance": "no", "model": "mine"},
             ]
             snapshot = await start_debate(manager, debaters=team, options={"ballots": "blind"})
-            snapshot = await manager.step(snapshot.id, wait=5)
+            snapshot = await manager.step(snapshot.id, wait=PATIENCE)
             source = build_source(snapshot, set())
             stored = await manager.store.storage.journal.read(snapshot.id)
             return build_data([build_debate(source, stored)]), await load_debate_data(manager, snapshot.id)

@@ -86,7 +86,7 @@ async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -
     model = ScriptedModel(delay=0.02)
     async with open_engine(database, model, daily_calls=10) as manager:
         snapshots = [await start_debate(manager, question=f"Ship {n}?", run=True) for n in range(4)]
-        ends = [(await manager.follow(snapshot.id, wait=5)).status for snapshot in snapshots]
+        ends = [(await manager.follow(snapshot.id, wait=PATIENCE)).status for snapshot in snapshots]
     assert "paused" in ends
     assert len(model.requests) <= 10
 
@@ -104,9 +104,9 @@ async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) 
     async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
         await run_debate(manager)
         snapshot = await run_debate(manager)
-        assert (await manager.follow(snapshot.id, wait=5)).status == "paused"
+        assert (await manager.follow(snapshot.id, wait=PATIENCE)).status == "paused"
         clock.tomorrow()
-        assert (await manager.follow(snapshot.id, wait=5)).status == "concluded"
+        assert (await manager.follow(snapshot.id, wait=PATIENCE)).status == "concluded"
 
 
 async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
@@ -114,7 +114,7 @@ async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
         await run_debate(manager)
         snapshot = await run_debate(manager)
         await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor=ACTOR)
-        assert (await manager.follow(snapshot.id, wait=5)).status == "paused"
+        assert (await manager.follow(snapshot.id, wait=PATIENCE)).status == "paused"
 
 
 async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -> None:

@@ -12,6 +12,7 @@ from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings
 from tests.support.engines import start_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("D3")]
 
@@ -53,7 +54,7 @@ async def run(database: str, slow: Slow, **limits: Any) -> DebateSnapshot:
             "options": {"limits": limits},
         }
         snapshot = await start_debate(manager, run=True, **fields)
-        return await manager.follow(snapshot.id, wait=5)
+        return await manager.follow(snapshot.id, wait=PATIENCE)
 
 
 async def test_an_answer_that_is_on_its_way_when_the_round_is_over_is_broken_off(database: str) -> None:

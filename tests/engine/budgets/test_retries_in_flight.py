@@ -12,6 +12,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -61,7 +62,7 @@ async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: 
     model.failed.set()
     async with open_engine(tmp_path / "debates.db", model, daily_calls=30) as manager:
         snapshots = [await start_debate(manager, question=f"Ship {n}?", run=True) for n in range(8)]
-        ends = {(await manager.follow(snapshot.id, wait=5)).status for snapshot in snapshots}
+        ends = {(await manager.follow(snapshot.id, wait=PATIENCE)).status for snapshot in snapshots}
 
     assert "paused" in ends
     assert model.requests <= 30
@@ -72,7 +73,7 @@ async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) 
     model = ScriptedModel(delay=0.01)
     async with open_engine(tmp_path / "debates.db", model, daily_calls=30) as manager:
         snapshots = [await start_debate(manager, question=f"Ship {n}?", run=True) for n in range(8)]
-        ends = [(await manager.follow(snapshot.id, wait=5)).debate for snapshot in snapshots]
+        ends = [(await manager.follow(snapshot.id, wait=PATIENCE)).debate for snapshot in snapshots]
 
     assert len(model.requests) == 30
     assert {debate.paused.reason for debate in ends if debate.paused} == {
@@ -100,7 +101,7 @@ async def test_the_days_money_is_kept_for_what_is_on_its_way(tmp_path: Path) -> 
             await start_debate(manager, question=f"Ship {n}?", run=True, format="verdict") for n in range(20)
         ]
         spendings = [
-            compute_spending((await manager.follow(snapshot.id, wait=5)).debate).cost_usd
+            compute_spending((await manager.follow(snapshot.id, wait=PATIENCE)).debate).cost_usd
             for snapshot in snapshots
         ]
 

@@ -69,7 +69,7 @@ async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking
         asleep.release.set()
         await until_it_has_turns(one, snapshot.id, 1)
         awake.release.set()
-        await one.follow(snapshot.id, wait=5)
+        await one.follow(snapshot.id, wait=PATIENCE)
 
         assert [request.seat for request in asleep.model.requests] == ["Proponent"]
         assert len((await two.load(snapshot.id)).debate.turns) == 4
@@ -99,7 +99,7 @@ async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_
             debate_request.model_copy(update={"run": debate_request is TOGETHER}), actor=ACTOR
         )
         for _ in range(rounds):
-            await running.step(snapshot.id, wait=5)
+            await running.step(snapshot.id, wait=PATIENCE)
         await until(lambda: not running.is_working(snapshot.id))
         asked = len(model.requests)
         with sqlite3.connect(database, isolation_level=None) as other:
@@ -151,12 +151,12 @@ async def test_what_was_to_be_decided_is_decided_for_whoever_looks_after_a_crash
     async with open_engine(database, gate.model) as running:
         snapshot = await running.start(STEPPED, actor=ACTOR)
         gate.release.set()
-        await running.step(snapshot.id, wait=5)
+        await running.step(snapshot.id, wait=PATIENCE)
         gate.release = anyio.Event()
         await running.intervene(snapshot.id, "conclude", InterventionRequest(), actor=ACTOR)
         await until(lambda: len(gate.model.requests) == 4)
 
     async with open_engine(database, judge) as running:
-        snapshot = await running.follow(snapshot.id, wait=5)
+        snapshot = await running.follow(snapshot.id, wait=PATIENCE)
 
     assert (snapshot.status, len(judge.requests)) == ("concluded", 2)

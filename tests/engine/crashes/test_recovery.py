@@ -83,7 +83,7 @@ async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: 
 
     async with open_engine(database, ScriptedModel(never_judges)) as manager:
         snapshot = await start_debate(manager, question="Step it?")
-        await manager.step(snapshot.id, wait=5)
+        await manager.step(snapshot.id, wait=PATIENCE)
         await manager.intervene(snapshot.id, "conclude", InterventionRequest(), actor=ACTOR)
         with anyio.fail_after(PATIENCE):
             await judging.wait()

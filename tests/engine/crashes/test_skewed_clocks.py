@@ -34,8 +34,8 @@ async def test_a_server_whose_clock_is_wrong_takes_over_from_nobody(
             assert other.requests == []
             working.release.set()
             with anyio.fail_after(PATIENCE):
-                ended = await two.follow(snapshot.id, wait=10)
-                assert (await one.follow(snapshot.id, wait=10)).debate == ended.debate
+                ended = await two.follow(snapshot.id, wait=PATIENCE)
+                assert (await one.follow(snapshot.id, wait=PATIENCE)).debate == ended.debate
     assert ended.status != "running"
     assert len(ended.debate.turns) == 4  # of two rounds
     assert other.requests == []

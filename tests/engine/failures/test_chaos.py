@@ -70,7 +70,7 @@ async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names
             for _ in range(3):
                 if snapshot.debate.paused:
                     await running.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")
-                    snapshot = await running.follow(snapshot.id, wait=20)
+                    snapshot = await running.follow(snapshot.id, wait=PATIENCE)
 
             assert snapshot.status in ("concluded", "paused")
             told = failure_lines(snapshot.debate)

@@ -74,7 +74,7 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
     async with open_engine(database, models) as running:
         snapshot = await start_debate(running, debaters=debaters)
         with anyio.fail_after(PATIENCE):
-            snapshot = await running.step(snapshot.id, wait=5)
+            snapshot = await running.step(snapshot.id, wait=PATIENCE)
 
     assert [turn.seat for turn in snapshot.debate.turns] == ["Ada", "Ben"]
     assert [(failure.seat, failure.cause, failure.detail) for failure in snapshot.debate.failures] == [
@@ -99,7 +99,7 @@ async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_
         other.execute("rollback")
         other.close()
         with anyio.fail_after(PATIENCE):
-            snapshot = await running.step(snapshot.id, expected_round=1, wait=5)
+            snapshot = await running.step(snapshot.id, expected_round=1, wait=PATIENCE)
 
     assert len(snapshot.debate.turns) == 2
     assert len(model.requests) == 2

@@ -45,7 +45,7 @@ async def test_a_run_that_begins_without_its_database_begins_when_it_is_back(dat
             assert running.is_working(snapshot.id)
             assert not model.requests
         await wait_for_turns(running, snapshot.id, 2)  # nobody asks
-        again = await running.step(snapshot.id, expected_round=1, wait=5)
+        again = await running.step(snapshot.id, expected_round=1, wait=PATIENCE)
     assert len(again.debate.turns) == len(model.requests) == 2
 
 
@@ -59,7 +59,7 @@ async def test_who_waits_for_a_debate_is_told_when_it_begins_to_wait_for_its_dat
     async with open_engine(database, ScriptedModel(), database_patience=DATABASE_PATIENCE) as running:
         snapshot = await start_debate(running)
         with hold_database(database):
-            stepping = asyncio.create_task(running.step(snapshot.id, wait=20, on_change=report))
+            stepping = asyncio.create_task(running.step(snapshot.id, wait=PATIENCE, on_change=report))
             with anyio.fail_after(PROGRESS_INTERVAL - 1):  # when reports without news come
                 await told.wait()
         snapshot = await stepping
@@ -101,7 +101,7 @@ async def test_answers_under_way_are_waited_for_where_nothing_can_be_reserved(da
         with anyio.fail_after(PATIENCE):
             await failing.failed.wait()
             released.set()
-            snapshot = await running.step(snapshot.id, expected_round=1, wait=5)
+            snapshot = await running.step(snapshot.id, expected_round=1, wait=PATIENCE)
     assert sorted(asked) == ["Opponent", "Proponent", "Proponent"]
     assert len(snapshot.debate.turns) == 2
 

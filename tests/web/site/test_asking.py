@@ -45,7 +45,7 @@ async def count_debates(guest: Guest) -> int:
 
 async def follow_to_end(guest: Guest, debate_id: str) -> Any:
     with anyio.fail_after(PATIENCE):
-        while not (snapshot := await guest.manager.follow(debate_id, wait=5)).debate.ended:
+        while not (snapshot := await guest.manager.follow(debate_id, wait=PATIENCE)).debate.ended:
             pass
     return snapshot
 
@@ -267,7 +267,7 @@ async def test_a_person_takes_a_seat_and_tells_how_it_turned_out(guest: Guest) -
     debate_id = (await ask(guest, format="verdict", debaters=team)).json()["debate_id"]
     with anyio.fail_after(PATIENCE):
         while not (found := await guest.read(f"debates/{debate_id}/record"))["awaited"]:
-            await guest.manager.follow(debate_id, wait=5)
+            await guest.manager.follow(debate_id, wait=PATIENCE)
     [turn] = found["awaited"]
     assert (turn["speaker"], "# Your turn" in turn["prompt"]) == ("Ann", True)
     early = await guest.press(debate_id, "settle", to="right", request_id="press-0001")

@@ -303,7 +303,7 @@ async def test_hostile_texts_run_nothing_in_the_list_and_in_a_debate_that_goes_o
     ):
         debate_id = (await start_debate(other, question=f"Ship {HOSTILE}?")).id
         page, listed = await window.open(debate_id), await window.open()
-        await other.step(debate_id, wait=5)
+        await other.step(debate_id, wait=PATIENCE)
         await other.intervene(
             debate_id, "inject", InterventionRequest(text=HOSTILE), actor=clean_line(HOSTILE)
         )

@@ -30,7 +30,7 @@ async def wait_for_round(guest: Guest, debate_id: str, number: int) -> DebateSna
     snapshot = await guest.manager.load(debate_id)
     with anyio.fail_after(PATIENCE):
         while snapshot.debate.round < number or await guest.manager.is_run(debate_id):
-            snapshot = await guest.manager.follow(debate_id, wait=5)
+            snapshot = await guest.manager.follow(debate_id, wait=PATIENCE)
     return snapshot
 
 
@@ -74,7 +74,7 @@ async def test_pause_and_resume_reach_a_debate_that_another_process_runs(databas
         gate.release.set()
         with anyio.fail_after(PATIENCE):
             while other.is_working(debate_id):
-                await other.follow(debate_id, wait=5)
+                await other.follow(debate_id, wait=PATIENCE)
         paused = await other.load(debate_id)
         assert (paused.status, paused.debate.round) == ("paused", 1)
         assert paused.entries[-1].actor in ("page", "counterpoint")
@@ -83,7 +83,7 @@ async def test_pause_and_resume_reach_a_debate_that_another_process_runs(databas
         assert "Press Resume" in step.json()["error"]
 
         assert (await guest.press(debate_id, "resume", request_id="press-0002")).status_code == 200
-        await guest.manager.follow(debate_id, wait=5)
+        await guest.manager.follow(debate_id, wait=PATIENCE)
         assert (await guest.manager.load(debate_id)).debate.round > 1
 
 
@@ -98,7 +98,7 @@ async def test_notes_challenges_and_conclusions_are_recorded_as_the_pages_own(gu
     ]
     assert [response.status_code for response in told] == [200, 200, 200]
     assert told[1].json()["line"].startswith("Opponent is to answer it")
-    ended = await guest.manager.follow(debate_id, wait=5)
+    ended = await guest.manager.follow(debate_id, wait=PATIENCE)
     made = {entry.event.kind: entry for entry in ended.entries if entry.actor == "page"}
     assert [*made] == ["note_added", "challenged", "talk_concluded"]
     assert [entry.event.request_id for entry in made.values()] == ["press-0001", "press-0002", "press-0003"]  # type: ignore[union-attr]
@@ -207,7 +207,7 @@ async def test_a_debate_that_waits_for_its_caller_says_so(guest: Guest) -> None:
 async def test_a_note_to_a_debate_whose_process_is_gone_is_read_when_it_goes_on(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as other:
         debate_id = (await start_debate(other)).id
-        await other.step(debate_id, wait=5)
+        await other.step(debate_id, wait=PATIENCE)
     async with open_site(database, ScriptedModel()) as guest:
         assert (await guest.press(debate_id, "note", text="Mind the costs.")).status_code == 200
         assert (await guest.press(debate_id, "step", round=2)).status_code == 200

@@ -16,6 +16,7 @@ from server.debate.interventions.action import InterventionRequest
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.routes import Visitor, build_site
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.sites import Guest, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
@@ -87,7 +88,7 @@ async def test_a_debate_is_a_page_with_its_record_and_what_comes_later_is_asked_
     assert debate["debate_id"] == debate_id
     seen = len(debate["entries"])
 
-    after = await guest.manager.step(debate_id, wait=5)
+    after = await guest.manager.step(debate_id, wait=PATIENCE)
     found = await guest.read(f"debates/{debate_id}/record?since={seen}")
     [later] = found["data"]["debates"]
     assert [entry["seq"] for entry in later["entries"]] == [*range(seen + 1, after.debate.version + 1)]
