@@ -207,13 +207,13 @@ async def list_rows(arms: tuple[tuple[str, str], ...] = ARMS) -> AsyncIterator[l
     for arm in arms:
         for has_document in (False, True):
             debates = [await hold(arm, models, has_document=has_document) for models in FAMILIES]
-            calls, waited = (sum(map(len, debates[0].requests.values())), debates[0].seconds)
+            usual = debates[-1]  # of two models
             sums = [debate.price() for debate in debates]
             title = f"`{arm[0]}`" + (f" {arm[1]}" if arm[0] == "second_opinion" else "")
             yield [
                 title + (", document" if has_document else ""),
-                str(calls),
-                f"{waited:.2f} s",
+                str(sum(map(len, usual.requests.values()))),
+                f"{usual.seconds:.2f} s",
                 *(f"${with_cache:.3f}, {with_cache / without:.2f} x" for without, with_cache in sums),
             ]
 
