@@ -214,8 +214,9 @@ async def test_what_a_panel_without_judges_holds_in_private_stands_with_its_resu
     assert all("is the easiest to undo" in one["text"] for one in findings)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("bias", ["the first listed", "a fixed key", "the side that spoke last"])
+@pytest.mark.parametrize(
+    ("bias", "count"), [("the first listed", 1), ("a fixed key", 2), ("the side that spoke last", 3)]
+)
 async def test_judges_who_follow_a_place_or_a_label_find_for_nobody_and_read_twice(
     open_modern: Any, bias: str, count: int
 ) -> None:

@@ -149,40 +149,38 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
 WEIGHTS = {"debate_id": "x", "action": "weights"}
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "told"),
-    [
-        *(("start_debate", {"question": "Q", **wrong}, told) for wrong, told in INVALID_STARTS),
-        ("step_round", {"debate_id": "x", "round": "two"}, "`round` must be a whole number."),
-        ("step_round", {"debate_id": "x", "round": -1}, "`round` must be at least 0."),
-        ("step_round", {"debate_id": ""}, "`debate_id` must not be empty."),
-        ("step_round", {"debate_id": "none"}, "find_debates"),
-        ("get_verdict", {"debate_id": "x", "wait_seconds": 3600}, "must be at most 600."),
-        ("get_verdict", {"debate_id": "x", "wait_seconds": 10**400}, "must be at most 600."),
-        ("get_verdict", {"debate_id": "../../etc"}, "There is no debate"),
-        ("intervene", {"debate_id": "x"}, "`action` is missing: one of pause, resume"),
-        ("intervene", {"debate_id": "x", "action": None}, "`action` is missing: one of pause, resume"),
-        ("intervene", {"debate_id": "none", "action": "pause"}, "There is no debate"),
-        ("read_debate", {"debate_id": "none", "view": "soul"}, "Views: transcript"),
-        ("find_debates", {"colour": None}, "`colour` is unknown"),
-        ("find_debates", {"status": "sleepy"}, "One of: any, ready, running"),
-        ("find_debates", {"cursor": "zz"}, "Leave it out"),
-        (
-            "intervene",
-            {**WEIGHTS, "weights": [{"voter": ["judge 1"], "weight": 2}]},
-            "list of {voter, weight}.",
-        ),
-        ("intervene", {**WEIGHTS, "weights": [{"voter": {}, "weight": {}}]}, "list of {voter, weight}."),
-    ],
-)
-async def test_wrong_input_is_told_what_to_do_and_the_server_lives(
-    open_modern: Any, tool: str, arguments: dict[str, Any], told: str
-) -> None:
+WRONG_INPUT: list[tuple[str, dict[str, Any], str]] = [
+    *(("start_debate", {"question": "Q", **wrong}, told) for wrong, told in INVALID_STARTS),
+    ("step_round", {"debate_id": "x", "round": "two"}, "`round` must be a whole number."),
+    ("step_round", {"debate_id": "x", "round": -1}, "`round` must be at least 0."),
+    ("step_round", {"debate_id": ""}, "`debate_id` must not be empty."),
+    ("step_round", {"debate_id": "none"}, "find_debates"),
+    ("get_verdict", {"debate_id": "x", "wait_seconds": 3600}, "must be at most 600."),
+    ("get_verdict", {"debate_id": "x", "wait_seconds": 10**400}, "must be at most 600."),
+    ("get_verdict", {"debate_id": "../../etc"}, "There is no debate"),
+    ("intervene", {"debate_id": "x"}, "`action` is missing: one of pause, resume"),
+    ("intervene", {"debate_id": "x", "action": None}, "`action` is missing: one of pause, resume"),
+    ("intervene", {"debate_id": "none", "action": "pause"}, "There is no debate"),
+    ("read_debate", {"debate_id": "none", "view": "soul"}, "Views: transcript"),
+    ("find_debates", {"colour": None}, "`colour` is unknown"),
+    ("find_debates", {"status": "sleepy"}, "One of: any, ready, running"),
+    ("find_debates", {"cursor": "zz"}, "Leave it out"),
+    (
+        "intervene",
+        {**WEIGHTS, "weights": [{"voter": ["judge 1"], "weight": 2}]},
+        "list of {voter, weight}.",
+    ),
+    ("intervene", {**WEIGHTS, "weights": [{"voter": {}, "weight": {}}]}, "list of {voter, weight}."),
+]
+
+
+async def test_wrong_input_is_told_what_to_do_and_the_server_lives(open_modern: Any) -> None:
     async with open_modern() as client:
-        text = await expect_tool_error(client, tool, **arguments)
-        assert told in text
-        assert not re.search("pydantic|Input|constrained|validation error|type=|input_value", text)
-        assert byte_count(text) < 1000
+        for tool, arguments, told in WRONG_INPUT:
+            text = await expect_tool_error(client, tool, **arguments)
+            assert told in text
+            assert not re.search("pydantic|Input|constrained|validation error|type=|input_value", text)
+            assert byte_count(text) < 1000
         assert (await call(client, "find_debates"))["debates"] == []
 
 

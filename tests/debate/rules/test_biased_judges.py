@@ -139,7 +139,7 @@ MIXED = {
 def test_an_electorate_that_goes_by_the_list_wins_nothing_for_anybody(
     bias: str, panel: Sequence[str], format_name: str
 ) -> None:
-    for seed, count in product(range(2), (2, 3, 4)):
+    for seed, count in enumerate((2, 3, 4)):
         at = vote(format_name, judge=BIASED[bias], panel=panel, seed=seed, sides=range(count))
         found = build_verdict(at.debate)
         if len(panel) > 1 or format_name == "oxford":
