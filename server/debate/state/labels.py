@@ -7,6 +7,7 @@ model is shown the name of a seat. People read names where models read labels.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 
@@ -34,16 +35,20 @@ def draw_labels(seed: int, count: int, texts: Iterable[str]) -> tuple[str, ...]:
         InvalidRequestError: the texts leave too few.
     """
     label_like_words = find_taken(texts)
-    free = [f"{letter}{number}" for letter in _LETTERS for number in _NUMBERS]
-    free = [label for label in free if label not in label_like_words]
-    digests = {sha256(f"{seed}:label:{label}".encode()).digest(): label for label in free}
-    free = [digests[digest] for digest in sorted(digests)]
+    free = [label for label in order_labels(seed) if label not in label_like_words]
     first_of_letter: dict[str, str] = {}
     for label in free:
         first_of_letter.setdefault(label[0], label)
     labels = tuple(dict.fromkeys(chain(first_of_letter.values(), free)))[:count]
     require(len(labels) == count, "The texts use nearly all labels there are, such as K73. Shorten them.")
     return labels
+
+
+@lru_cache(maxsize=16)
+def order_labels(seed: int) -> list[str]:
+    """All labels there are, in the order in which they are drawn."""
+    labels = [f"{letter}{number}" for letter in _LETTERS for number in _NUMBERS]
+    return sorted(labels, key=lambda label: sha256(f"{seed}:label:{label}".encode()).digest())
 
 
 def find_taken(texts: Iterable[str]) -> set[str]:
