@@ -29,6 +29,8 @@ MAX_BYTES = 100_000
 PACKAGES = ("counterpoint", "server", "storage")
 LEFT_OUT = ("counterpoint.__main__", "server.__main__")
 """What is run, and what needs a library that other programs do not import."""
+LATER = ("anyio._backends._asyncio", "aiohttp")
+"""What nearly every program imports once it runs."""
 
 
 def serve(channel: socket.socket) -> dict[str, Any]:
@@ -57,6 +59,8 @@ def import_everything() -> None:
             if module.name not in LEFT_OUT:
                 with suppress(ModuleNotFoundError):  # an extra is not installed: the program will say so
                     import_module(module.name)
+    for name in LATER:
+        import_module(name)
     if measured:
         measured.stop()
         measured.save()
