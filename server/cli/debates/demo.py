@@ -45,12 +45,9 @@ LOCAL_DEBATE = {
     "run": True,
 }
 MISSING_RUNTIME = f"The embedded model's runtime is not installed: {local.INSTALL_COMMAND}"
-NEXT_STEPS = """
-Next:
-  counterpoint keys set anthropic      a key of your own (or openai, gemini …)
-  counterpoint models list             what else can debate here, without a key
-  counterpoint "Your question?"        an answer to it
-  counterpoint install claude-desktop  from your assistant (or cursor, vscode …)"""
+NEXT_STEP = (
+    "\nNext: counterpoint keys set anthropic   (or openai, gemini …). Without a key: counterpoint models list"
+)
 
 MAX_REPLAY_SECONDS = 30.0
 MAX_PIPED_REPLAY_SECONDS = 2.0  # where stdout is no terminal
@@ -94,7 +91,7 @@ def demo(settings: Settings, *, only_local: bool, no_open: bool) -> None:
         show_recording(read_recording(), page)
         if not no_open and sys.stdout.isatty():
             open_browser(page.as_uri())
-        click.echo(NEXT_STEPS)
+        click.echo(NEXT_STEP)
 
 
 def run_local_debate(settings: Settings) -> None:

@@ -69,7 +69,9 @@ _ADVICE: dict[ErrorCause, str] = {
 _ERROR_PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
 # The message inside a quoted JSON error, in JSON or Python notation.
 _MESSAGE = re.compile(r"""[{,] ?(['"])message\1: ?(['"])(?P<message>.+?)\2[,}]""")
-_PYTHON = re.compile(r"\bssl:(?:<[^>]*>|default) ?|<[\w.]+ object at 0x[0-9a-f]+> ?|\. Handle with `[\w.]+`\.$")
+_PYTHON = re.compile(
+    r"\bssl:(?:<[^>]*>|default) ?|<[\w.]+ object at 0x[0-9a-f]+> ?|\. Handle with `[\w.]+`\.$"
+)
 """What speaks to programmers."""
 _LENGTH_MARKS = ("context_length", "context length", "context window", "context_size", "prompt is too long")
 _FILTER_MARKS = ("content_filter", "content_policy", "content policy", "content management policy")
