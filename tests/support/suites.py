@@ -8,6 +8,7 @@ import gc
 import os
 import signal
 import time
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from random import SystemRandom
@@ -111,6 +112,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@cache
 def is_in_full_folder(path: Path) -> bool:
     return any(path.is_relative_to(TESTS / folder) for folder in FULL_FOLDERS)
 
