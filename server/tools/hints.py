@@ -1,4 +1,7 @@
-"""Suggests the next call: one that can be made as written, is not refused, and is not the call just made."""
+"""Suggests the next call: one that can be made as written, is not refused, and is not the call just made.
+
+Words behind it say what it is for, where the call alone would mislead.
+"""
 
 import json
 from collections.abc import Mapping
@@ -21,10 +24,7 @@ def suggest_next(stored: StoredDebate, status: Status, tool: str) -> str:
     """The call to make after a call of `tool`. `status`: the debate's, `ready` included."""
     match status:
         case "concluded" | "truncated":
-            if is_unreviewed(stored.debate):  # a fork keeps the answers, and has them reviewed
-                return format_call("fork_debate", debate_id=stored.id, at_round=1)
-            seen = tool in ("read_debate", "intervene")
-            return format_call("get_verdict" if seen else "read_debate", debate_id=stored.id)
+            return suggest_after_end(stored, tool)
         case "waiting":
             return suggest_turn(stored, tool)
         case "ready" if not stored.is_unattended:
@@ -37,11 +37,26 @@ def suggest_next(stored: StoredDebate, status: Status, tool: str) -> str:
             assert_never(status)
 
 
+def suggest_after_end(stored: StoredDebate, tool: str) -> str:
+    if is_unreviewed(stored.debate):
+        call = format_call("fork_debate", debate_id=stored.id, at_round=1)
+        return f"{call}, which keeps the answers and has them reviewed"
+    if tool in ("read_debate", "intervene"):
+        return format_call("get_verdict", debate_id=stored.id)
+    has_result = stored.debate.ended and stored.debate.ended.ending == "concluded"
+    why = "if needed" if has_result else "for what was said; fork_debate tries it with other models or limits"
+    return f"{format_call('read_debate', debate_id=stored.id)}, {why}"
+
+
 def suggest_resuming(stored: StoredDebate, tool: str) -> str:
-    if stored.debate.paused and stored.debate.paused.until:
-        return suggest_waiting(stored, tool)
+    paused = stored.debate.paused
+    if paused and paused.until:  # it resumes by itself
+        call = "step_round" if tool == "get_verdict" else "get_verdict"
+        return f"{format_call(call, debate_id=stored.id)}, after {paused.until}"
     if not has_paused_again(stored):
-        return format_call("intervene", debate_id=stored.id, action="resume")
+        resume = format_call("intervene", debate_id=stored.id, action="resume")
+        is_wanted = paused and paused.cause in ("request", "pause_when")  # somebody wants it to stand still
+        return f"{resume}, once it may go on" if is_wanted else resume
     if can_conclude(stored.debate):
         return format_call("intervene", debate_id=stored.id, action="conclude")
     return suggest_remedy(stored)
@@ -68,7 +83,8 @@ def suggest_after_list(filters: Mapping[str, str | int], cursor: str, first_id: 
 def suggest_waiting(stored: StoredDebate, tool: str) -> str:
     """The call that waits for the debate; after get_verdict, the one that waits for its round."""
     if tool == "get_verdict":
-        return format_call("step_round", debate_id=stored.id, round=next_round(stored.debate))
+        call = format_call("step_round", debate_id=stored.id, round=next_round(stored.debate))
+        return f"{call}, which waits for this round"
     return format_call("get_verdict", debate_id=stored.id)
 
 

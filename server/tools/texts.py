@@ -118,7 +118,7 @@ def format_background(result: VerdictResult) -> list[str]:
 
 def format_ending(result: DebateResult) -> list[str]:
     """What was left out, the address of the transcript, and the next call."""
-    is_next = result.next == format_call("read_debate", debate_id=result.debate_id)
+    is_next = result.next.startswith(format_call("read_debate", debate_id=result.debate_id))
     transcript = [] if is_next or not result.transcript_uri else [f"Transcript: {result.transcript_uri}"]
     return [*result.left_out, *transcript, f"Next: {result.next}."]
 

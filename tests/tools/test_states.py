@@ -68,6 +68,7 @@ STATES: dict[str, dict[str, Any]] = {
         "asked": {"run": False},
         "then": [("step_round", {}), ("intervene", {"action": "pause", "reason": "lunch"})],
     },
+    "paused at a breakpoint": {"asked": {"options": {"pause_when": ["round:1"]}}},
     "paused below the quorum": {"models": {"p": ScriptedModel(fail)}, "asked": {"models": ["p"]}},
     "paused below the quorum again": {
         "models": {"p": ScriptedModel(fail)},
@@ -261,12 +262,63 @@ async def test_the_first_call_of_each_hint_leads_to_the_end(open_modern: Any, st
     assert step["status"] == "concluded", step["next"]
 
 
+ANSWER = "read_debate(debate_id='ID'), if needed"
+RESUME = "intervene(debate_id='ID', action='resume')"
+NEXT = {
+    "ready": ["step_round(debate_id='ID', round=1)"] * 3,
+    "ready after a round": ["step_round(debate_id='ID', round=2)"] * 3,
+    "running": [
+        "get_verdict(debate_id='ID')",
+        "step_round(debate_id='ID', round=1), which waits for this round",
+        "get_verdict(debate_id='ID')",
+    ],
+    "waiting for a turn": ["submit_turn(debate_id='ID', speaker='Ada', text=…)"] * 3,
+    "paused on request": [f"{RESUME}, once it may go on"] * 3,
+    "paused at a breakpoint": [f"{RESUME}, once it may go on"] * 3,
+    "paused below the quorum": [RESUME] * 3,
+    "paused below the quorum again": ["intervene(debate_id='ID', action='replace_model', to='Ada', model=…)"]
+    * 3,
+    "paused by a budget": ["intervene(debate_id='ID', action='conclude')"] * 3,
+    "leaning": [ANSWER, ANSWER, "get_verdict(debate_id='ID')"],
+    "concluded without a review": [
+        "fork_debate(debate_id='ID', at_round=1), which keeps the answers and has them reviewed"
+    ]
+    * 3,
+    "truncated": [
+        *["read_debate(debate_id='ID'), for what was said; fork_debate tries it with other models or limits"]
+        * 2,
+        "get_verdict(debate_id='ID')",
+    ],
+}
+"""`next` in each state: of the call that led there, of get_verdict, and of read_debate."""
+
+
+@pytest.mark.parametrize("state", NEXT)
+async def test_what_is_next_leads_on_and_says_what_it_is_for(open_modern: Any, state: str) -> None:
+    async with open_modern(STATES[state].get("models", {})) as client:
+        last = (await reach(client, state)).structured_content
+        this = {"debate_id": last["debate_id"]}
+        verdict = await call(client, "get_verdict", **this, wait_seconds=0)
+        read = await call(client, "read_debate", **this)
+    found = [step["next"].replace(this["debate_id"], "ID") for step in (last, verdict, read)]
+    assert found == NEXT[state]
+
+
+async def test_a_debate_that_waits_for_tomorrow_says_until_when(open_modern: Any) -> None:
+    async with open_modern(settings={"daily_calls": 3}) as client:
+        step = await call(client, "start_debate", question="Ship it?", debaters=SIDES, run=True)
+        verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
+    assert (step["status"], verdict["status"]) == ("paused", "paused")
+    assert re.fullmatch(r"get_verdict\(debate_id='\w+'\), after 20\S+T00:00:00\S*Z", step["next"])
+    assert re.fullmatch(r"step_round\(debate_id='\w+'\), after 20\S+Z", verdict["next"])
+
+
 async def test_answers_that_nobody_reviewed_are_kept_by_the_fork_that_is_named(open_modern: Any) -> None:
     model = ScriptedModel(fail_to_review)
     async with open_modern({"p": model}) as client:
         step = await call(client, "start_debate", question="Ship it?", run=True, **ADVISORS)
         assert (step["status"], step["answer"]["head"]) == ("concluded", "Open")
-        assert step["next"].endswith(", at_round=1)")
+        assert step["next"].endswith(", at_round=1), which keeps the answers and has them reviewed")
         model.script = None
         model.requests.clear()
         [(name, arguments)] = parse_calls(step["next"])
