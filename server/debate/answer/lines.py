@@ -77,7 +77,7 @@ class Line(NamedTuple):
     """A line: its head, and what it says. The rest of a writer's text, which has headings of its own, has none.
 
     `is_ours`: the server's words, which need no quotation marks. `is_lead`: the line that says what to do. `case`: what
-    a head says after its "If", in the words of a model.
+    a head says after its "If", in the words of a model. `is_heading`: of the lines below it, without a text.
     """
 
     head: str
@@ -85,6 +85,7 @@ class Line(NamedTuple):
     is_ours: bool = False
     is_lead: bool = False
     case: str = ""
+    is_heading: bool = False
 
 
 def build_lines(
@@ -180,11 +181,13 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     elif answer.head:
         rows.append(row(answer.head, answer.problem, is_ours=True, is_lead=True))
     lead = len(rows) - 1
+    if any(one.condition for one in answer.branches):
+        rows.append(Line(say("By case", language), "", is_heading=True))
     rows += [
         Line(say("If {0}", language, one.condition), one.advice, case=one.condition)
         if one.condition
-        else row("Or", one.advice)
-        for one in answer.branches
+        else row("Or" if place else "Either", one.advice)
+        for place, one in enumerate(answer.branches)
     ]
     corrected = [row("Corrected", one.text) for one in answer.corrected]
     reasons = [row("Next", answer.next), row("Because", answer.because)]
@@ -206,7 +209,7 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     rows += [row("Keep in mind", text, is_ours=True) for text in answer.keep_in_mind]
     cost = f"{answer.cost} Debate {debate_id}" if answer.cost and debate_id else answer.cost
     rows += [row("Cost", cost, is_ours=True)]
-    return [one for one in rows if one.text]
+    return [one for one in rows if one.text or one.is_heading]
 
 
 def line_of(finding: Finding) -> Line:
@@ -228,6 +231,8 @@ def format_line(line: Line) -> str:
     if not line.head:
         return quote(line.text)
     head = f"**{line.head}**"
+    if line.is_heading:
+        return f"{head}:"
     if line.case:
         before, _, after = line.head.partition(line.case)
         head = f"- {before}{quote_inline(line.case, WHOLE)}{after}"

@@ -173,4 +173,18 @@ def test_a_case_is_quoted_in_every_language() -> None:
         recommendation=TEXTS["ja"],
         branches=[Branch(condition="待ち時間が1秒", advice="移す。")],
     )
-    assert '\n- "待ち時間が1秒"の場合: "移す。"' in format_lines(answer)
+    assert '\n**場合ごとの助言**:\n- "待ち時間が1秒"の場合: "移す。"' in format_lines(answer)
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_cases_stand_under_a_heading_and_sides_are_told_as_alternatives(language: str) -> None:
+    texts = LANGUAGES[language].texts if language in LANGUAGES else {}
+    sides = [Branch(condition="", advice="a"), Branch(condition="", advice="b")]
+    cases = [Branch(condition="c", advice="a"), Branch(condition="d", advice="b")]
+    for branches, heads in ((sides, ("Either", "Or")), (cases, ("By case", "If {0}", "If {0}"))):
+        answer = AnswerLines(head="Divided", recommendation=TEXTS[language], branches=branches)
+        expected = [texts.get(head, head) for head in heads]
+        found = [
+            line.head.replace(line.case, "{0}") if line.case else line.head for line in list_lines(answer)
+        ]
+        assert found[1:] == expected

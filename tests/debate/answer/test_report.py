@@ -97,7 +97,7 @@ def test_those_who_advise_otherwise_are_quoted_below_whatever_the_writer_makes_o
     lines = build_lines(divided, count_panel(divided))
     assert [(line.head, line.text) for line in list_lines(lines)][:3] == [
         ("Divided", text),
-        ("Or", "Advice A"),
+        ("Either", "Advice A"),
         ("Or", "Advice B"),
     ]
 
@@ -202,7 +202,7 @@ def test_in_quick_both_sides_stand_below_what_the_reviewer_wrote_about_them() ->
     lines = write_in_review("AB", "Advice A or advice B: measure it.")
     assert [(line.head, line.text) for line in lines][:3] == [
         ("Divided", "Advice A or advice B: measure it."),
-        ("Or", "Advice B"),
+        ("Either", "Advice B"),
         ("Or", "Advice A"),
     ]
 
@@ -557,7 +557,7 @@ def test_the_value_stands_before_a_recommendation_that_does_not_name_it() -> Non
     assert list_lines(composed)[0].text.startswith("Version 7: ")
     both = play_panel("AB", [], reviewed={})
     open_lines = build_lines(both, count_panel(both))
-    assert list_lines(open_lines)[1] == Line("Or", "Advice A")
+    assert list_lines(open_lines)[1] == Line("Either", "Advice A")
 
 
 def test_an_answer_that_its_author_has_left_is_no_case_of_those_who_are_divided() -> None:
