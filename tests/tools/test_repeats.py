@@ -13,6 +13,7 @@ from server.tools.texts import JOINED
 from tests.support.client_calls import call, fill_in, result_text
 from tests.support.mcp_debates import build_scripted_model, run_debate
 from tests.support.patience import PATIENCE
+from tests.support.polling import wait_before_next_poll
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N18")]
@@ -102,9 +103,12 @@ async def test_another_caller_s_debate_is_never_joined(open_client: Any) -> None
 async def test_calls_that_are_given_up_buy_one_debate(open_client: Any) -> None:
     model = ScriptedModel(delay=0.1)
     async with open_client({"mine": model}, "mine") as client:
-        for _ in range(3):
-            with anyio.move_on_after(0.05):
-                await run_debate(client)
+        for asked in range(1, 4):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run_debate, client)
+                while len(model.requests) < asked:
+                    await wait_before_next_poll()
+                tasks.cancel_scope.cancel()
         ended = await run_debate(client)
         count = await count_debates(client)
 
