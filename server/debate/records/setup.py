@@ -167,7 +167,7 @@ def rebuild_request(setup: Opened) -> DebateRequest:
         },
     }
     phases = [phase for phase in setup.phases if not (phase.is_private or phase.is_baseline)]
-    if synthesizer and phases[-1:] == [PHASES["deliverable"]]:
+    if phases[-1:] == [PHASES["deliverable"]]:
         phases.pop()  # the synthesizer brings it
     if setup.counting:  # only the phases of a format are counted so
         options["speaking"] = next((phase.order for phase in phases if phase.is_talk), None)

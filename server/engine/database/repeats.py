@@ -23,7 +23,7 @@ from server.debate.interventions.action import Intervention, InterventionRequest
 from server.debate.interventions.registry import Steering, build_intervention, find_action
 from server.debate.machine.transitions import replay
 from server.debate.replies.extract import normalize_name
-from server.debate.rules.budget import ElapsedTime
+from server.debate.rules.budget import NO_ELAPSED_TIME
 from server.debate.rules.calls import pending_calls
 from server.debate.state.debate import Debate
 from server.redaction import MODEL_FIELDS, redact_model
@@ -92,10 +92,11 @@ def find_repeated(
         return None
     first_entry, fact = repeats[0]
     debate_before = replay(entry.event for entry in debate_entries[: first_entry.seq - 1])
-    age = datetime.fromisoformat(first_entry.at) - datetime.fromisoformat(debate_entries[0].at)
     recorded_request = find_action(fact).rebuild(fact)
-    elapsed = ElapsedTime(age.total_seconds())
-    request = replace(request, elapsed=elapsed, price=recorded_request.price, window=recorded_request.window)
+    # It was in time then.
+    request = replace(
+        request, elapsed=NO_ELAPSED_TIME, price=recorded_request.price, window=recorded_request.window
+    )
     with suppress(InvalidRequestError):
         intervention = build_intervention(debate_before, action, request)
         if [redact_model(event, MODEL_FIELDS) for event in intervention.events] == [

@@ -299,6 +299,18 @@ def test_a_record_that_lies_about_what_was_read_is_refused(played: DebateSimulat
         assert refusal(lambda _: None, bodies), lie
 
 
+def test_a_digest_has_three_quotes_at_most(played: DebateSimulation) -> None:
+    at = next(number for number, event in enumerate(played.events) if isinstance(event, Digested))
+    debate, quotes = (
+        replay(played.events[:at]),
+        tuple(Extent(start=start, end=start + 2) for start in range(4)),
+    )
+
+    assert apply(debate, played.events[at].model_copy(update={"quotes": quotes[:3]})).digests
+    with pytest.raises(IllegalEvent, match="too many"):
+        apply(debate, played.events[at].model_copy(update={"quotes": quotes}))
+
+
 def test_the_talk_cannot_begin_before_the_documents_are_read(
     opened: Opened, played: DebateSimulation
 ) -> None:
