@@ -117,8 +117,9 @@ def list_missing(panel: Panel) -> Iterator[str]:
 
 
 def list_families(panel: Panel) -> list[str]:
-    """The model families behind answers and reviews, in the order of seats."""
-    return [*dict.fromkeys(panel.families[seat] for seat in (*panel.advisors, *panel.reviewers))]
+    """The model families behind the answers and reviews that there are, in the order of seats."""
+    seats = (*filter(panel.advised.get, panel.advisors), *panel.readers)
+    return [*dict.fromkeys(panel.families[seat] for seat in seats)]
 
 
 def find_case(panel: Panel, count: AdviceCount) -> str:
@@ -202,18 +203,25 @@ def describe_course(panel: Panel, count: AdviceCount, language: str) -> str:
     """How those who answered came to where they stand, after "2 model families": the first course that holds."""
     held, asked, moved = len(count.supporters), len(panel.voters), len(count.sides.moved)
     case, missing = find_case(panel, count), len(panel.advisors) - len(panel.advised)
-    is_small = not any(answer.informative for answer in panel.advised.values())
+    readers, is_small = len(panel.readers), not any(answer.informative for answer in panel.advised.values())
     courses: tuple[tuple[bool, str, tuple[int, ...]], ...] = (
-        (case == "none" and is_small, "answered, and is far too small for that to count", ()),
+        (case == "none" and is_small, "answered, far too small for that to count", ()),
         (case == "none", "answered; nothing was checked", ()),
         (case == "majority", "answered; {0} of {1} advise this", (held, asked)),
         (case == "divided" and panel.is_quick, "answered differently; one checked", ()),
         (case == "divided", "stay{s} divided", ()),
+        (asked == moved == 1, "answered otherwise at first, and changed that when checking", ()),
         (moved > 0, "agree{s} after checking; {0} of {1} had answered otherwise", (moved, asked)),
+        (
+            missing > 0 and len(panel.advised) == readers == 1,
+            "gave this answer, and checked it; {0} of {1} answers missing",
+            (missing, len(panel.advisors)),
+        ),
         (missing > 0, "agree{s} after checking; {0} of {1} answers missing", (missing, len(panel.advisors))),
         (held < asked, "agree{s}, as far as they could be read: {0} of {1}", (held, asked)),
         (asked == 1, "gave this answer, and checked it", ()),
-        (len(panel.readers) == 1, "gave this answer independently; one checked it", ()),
+        (readers == 1, "gave this answer independently; one checked it", ()),
+        (readers < asked, "gave this answer independently; {0} of {1} checked it", (readers, asked)),
         (True, "gave this answer independently, and again after checking each other's", ()),
     )
     course, values = next((course, values) for holds, course, values in courses if holds)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -20,7 +21,7 @@ from server.debate.answer.report import (
 )
 from server.debate.answer.sides import read_share
 from server.debate.documents.folding import fold
-from server.debate.facts.advice import Branch, Correction, Sourced
+from server.debate.facts.advice import Branch, Correction, FinalAnswer, Sourced
 from server.debate.facts.quoting import quote, quote_inline
 from server.debate.facts.setup.ledger import Standing
 from server.debate.facts.text import clean
@@ -96,7 +97,7 @@ def build_lines(
     if not panel.answers:
         return AnswerLines(head="No answer", problem=problem or NOBODY, cost=cost)
     wrong = list_mine_errors(panel)
-    language = find_language(f"{report.recommendation} {report.because} {report.next}")
+    language = find_language_of(report)
     agreement = describe_agreement(panel, count, language)
     return AnswerLines(
         head=name_outcome(count),
@@ -120,6 +121,12 @@ def build_lines(
         written_by=author,
         problem=problem,
     )
+
+
+def find_language_of(answer: AnswerLines | FinalAnswer) -> str:
+    """The language of what models wrote in it; its recommendation may be ours."""
+    advice = " ".join(one.advice for one in answer.branches)
+    return find_language(f"{answer.recommendation} {answer.because} {answer.next} {advice}")
 
 
 def describe_record(standings: Sequence[Standing], language: str = "en") -> str:
@@ -169,7 +176,7 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
 
     What to do comes first, then why. Our words are in the language of the answer, where it has them.
     """
-    language = find_language(f"{answer.recommendation} {answer.because} {answer.next}")
+    language = find_language_of(answer)
 
     def row(head: str, text: str, *, is_ours: bool = False, is_lead: bool = False) -> Line:
         return Line(say_head(head, language), text, is_ours, is_lead)
@@ -186,7 +193,7 @@ def list_lines(answer: AnswerLines, debate_id: str = "") -> list[Line]:
     rows += [
         Line(say("If {0}", language, one.condition), one.advice, case=one.condition)
         if one.condition
-        else row("Or" if place else "Either", one.advice)
+        else row(("Or" if place else "Either") if len(answer.branches) > 1 else "One answer", one.advice)
         for place, one in enumerate(answer.branches)
     ]
     corrected = [row("Corrected", one.text) for one in answer.corrected]
@@ -218,7 +225,12 @@ def line_of(finding: Finding) -> Line:
 
 def format_lines(answer: AnswerLines, debate_id: str = "") -> str:
     """The lines as Markdown: what models wrote stands quoted, so that it cannot pass for ours."""
-    return "\n".join(map(format_line, list_lines(answer, debate_id)))
+    lines = list_lines(answer, debate_id)
+    told: list[str] = []
+    for line, following in zip_longest(lines, lines[1:]):
+        is_last_case = line.case and following and not following.case
+        told += [format_line(line), *([""] if is_last_case else [])]  # else the rest would belong to the list
+    return "\n".join(told)
 
 
 def format_so_far(answer: AnswerLines) -> str:

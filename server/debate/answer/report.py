@@ -303,7 +303,12 @@ def compose_divided(panel: Panel, count: AdviceCount, shared: FinalAnswer) -> Fi
     branches = list_branches(panel, count)
     return shared.model_copy(
         update={
-            "recommendation": find_difference(panel) or f"{len(branches)} answers that differ.",
+            "recommendation": find_difference(panel)
+            or (
+                f"{len(branches)} answers that differ."
+                if len(branches) > 1
+                else "The reviews do not settle it."
+            ),
             "branches": branches,
             "next": next(filter(None, (said.next for said in panel.last_exchanges)), ""),
         }

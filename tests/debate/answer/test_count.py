@@ -263,8 +263,31 @@ SMALL = replace(
         (
             play_panel("AA", all_of("A", SURE), [], {"answer.2", "review.2"}),
             (
-                "2 model families (alpha, beta) agree after checking; 1 of 2 answers missing. "
-                "It says how likely its advice is right: 90%."
+                "One model family (alpha) gave this answer, and checked it; 1 of 2 answers missing. "
+                "It says how likely its advice is right: 90%. "
+                "That says little about being right: models of one family make the same mistakes."
+            ),
+        ),
+        (
+            play_panel("AAA", all_of("A", SURE), [], {"answer.3"}),
+            (
+                "2 model families (alpha, beta) agree after checking; 1 of 3 answers missing. "
+                "Each says how likely its advice is right: 90%, 90%."
+            ),
+        ),
+        (
+            play_panel("AAA", all_of("A", SURE), [], {"review.3"}),
+            (
+                "3 model families (alpha, beta, gamma) gave this answer independently; 2 of 3 checked it. "
+                "Each says how likely its advice is right: 90%, 90%."
+            ),
+        ),
+        (
+            play_panel("A", all_of("B", SURE), level="quick"),
+            (
+                "One model family (alpha) answered otherwise at first, and changed that when checking. "
+                "It says how likely its advice is right: 90%. "
+                "That says little about being right: models of one family make the same mistakes."
             ),
         ),
         (

@@ -181,10 +181,27 @@ def test_cases_stand_under_a_heading_and_sides_are_told_as_alternatives(language
     texts = LANGUAGES[language].texts if language in LANGUAGES else {}
     sides = [Branch(condition="", advice="a"), Branch(condition="", advice="b")]
     cases = [Branch(condition="c", advice="a"), Branch(condition="d", advice="b")]
-    for branches, heads in ((sides, ("Either", "Or")), (cases, ("By case", "If {0}", "If {0}"))):
+    told = ((sides, ("Either", "Or")), (sides[:1], ("One answer",)), (cases, ("By case", "If {0}", "If {0}")))
+    for branches, heads in told:
         answer = AnswerLines(head="Divided", recommendation=TEXTS[language], branches=branches)
         expected = [texts.get(head, head) for head in heads]
         found = [
             line.head.replace(line.case, "{0}") if line.case else line.head for line in list_lines(answer)
         ]
         assert found[1:] == expected
+
+
+def test_what_follows_cases_is_no_part_of_their_list() -> None:
+    cases = [Branch(condition="small", advice="stay"), Branch(condition="large", advice="move")]
+    told = format_lines(
+        AnswerLines(head="Divided", recommendation="It depends.", branches=cases, next="Measure.")
+    )
+
+    assert '- If "small": "stay"\n- If "large": "move"\n\n**Next**' in told
+
+
+def test_the_language_is_that_of_the_sides_where_the_recommendation_is_ours() -> None:
+    sides = [Branch(condition="", advice=TEXTS["de"]), Branch(condition="", advice=TEXTS["de"])]
+    lines = list_lines(AnswerLines(head="Divided", recommendation="2 answers that differ.", branches=sides))
+
+    assert [line.head for line in lines] == ["Uneins", "Entweder", "Oder"]

@@ -569,3 +569,16 @@ def test_an_answer_that_its_author_has_left_is_no_case_of_those_who_are_divided(
     unread = play_panel("AB", [("", 80)], [], {"review.2"})
     left = compose(unread, count_panel(unread))
     assert [branch.sources for branch in left.branches] == [("R1",), ("A2",)]
+
+
+def test_reviews_that_contradict_themselves_leave_one_answer_that_they_do_not_settle() -> None:
+    first = play_panel("AB", [("A", 90), ("A", 90)], readings=2)
+    read = {
+        seat: (one, one.model_copy(update={"slot_index": 2, "follows": ("Advisor 2",)}))
+        for seat, (one, *_) in first.reviewed.items()
+    }
+    panel = play_panel("AB", [("A", 90), ("A", 90)], readings=2, reviewed=read)
+    answer = build_lines(panel, count_panel(panel))
+
+    assert answer.recommendation == "The reviews do not settle it."
+    assert [line.head for line in list_lines(answer)][1:3] == ["One answer", "How sure"]
