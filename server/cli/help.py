@@ -60,7 +60,10 @@ class GroupedOptionsCommand(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             if "unexpected extra argument" in error.message:
-                ctx.fail(f"{error.message}. Put the question between quotation marks.")
+                advice = (
+                    "Put the question between quotation marks, and repeat an option for each of its values."
+                )
+                ctx.fail(f"{error.message}. {advice}")
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -3,7 +3,7 @@
 import signal
 import sys
 from functools import partial
-from typing import IO, Any
+from typing import Any
 
 import anyio
 import click
@@ -38,19 +38,7 @@ from server.redaction import redact_error
 from server.settings import Settings, package_version
 
 
-class ReportedError(click.ClickException):
-    """An error that a user can act on. A terminal breaks its text between words; elsewhere it is one line."""
-
-    def show(self, _: IO[Any] | None = None) -> None:
-        if not sys.stderr.isatty():
-            super().show()
-            return
-        from server.cli.terminal import Terminal  # noqa: PLC0415  (imports rich)
-
-        Terminal(sys.stderr).print_wrapped(f"Error: {self.message}")
-
-
-class MisuseError(ReportedError):
+class MisuseError(click.ClickException):
     """The command line is wrong."""
 
     exit_code = 2
@@ -70,12 +58,10 @@ class ErrorReportingGroup(QuestionGroup):
         except click.UsageError as error:  # one line that points to --help, instead of click's usage block
             path = error.ctx.command_path if error.ctx else "counterpoint"
             raise MisuseError(f"{error.format_message()} See: {path} --help") from None
-        except click.ClickException as error:
-            raise ReportedError(error.format_message()) from None
         except (DebateError, WeightsError) as error:
             is_misuse = isinstance(error, InvalidRequestError) and not isinstance(error, KeyMissingError)
             told = error.in_terminal if isinstance(error, NoModelError) else str(error)
-            kind = MisuseError if is_misuse else ReportedError
+            kind = MisuseError if is_misuse else click.ClickException
             raise kind(redact_error(clean_line(told))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
@@ -146,7 +132,14 @@ VIEW_HELP = f"One of: {', '.join(VIEWS)}."
 
 @counterpoint.command()
 @session.optional_debate_id_argument
-@click.option("--view", type=click.Choice([*VIEWS]), metavar="VIEW", default="transcript", help=VIEW_HELP)
+@click.option(
+    "--view",
+    type=click.Choice([*VIEWS]),
+    metavar="VIEW",
+    default="transcript",
+    show_default=True,
+    help=VIEW_HELP,
+)
 @session.json_option
 @click.pass_obj
 def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:

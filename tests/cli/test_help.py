@@ -36,7 +36,7 @@ def test_no_line_of_help_is_cut_or_longer_than_a_narrow_terminal(cli: Cli) -> No
 def test_a_question_without_quotation_marks_is_told_that_they_are_missing(cli: Cli) -> None:
     refused = cli("debate", "Tabs", "or", "spaces?")
     assert refused.exit_code == 2
-    assert "(or spaces?). Put the question between quotation marks. See: " in refused.stderr
+    assert "(or spaces?). Put the question between quotation marks, and " in refused.stderr
 
 
 def test_help_of_a_debate_begins_with_common_options_and_lists_each_once(cli: Cli) -> None:

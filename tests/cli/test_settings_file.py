@@ -135,13 +135,3 @@ def test_what_is_longer_than_the_window_goes_through_the_pager_of_a_terminal(cli
         assert program.wait() == 0
         assert debate_id in program.whole
     assert "Round 1" in cli("show").stdout  # a pipe has no pager
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
-def test_a_terminal_breaks_an_error_between_words(database: str) -> None:
-    from tests.support.processes.terminals import open_terminal  # noqa: PLC0415
-
-    with open_terminal("debate", "Tabs", "or", "spaces?", database=database, columns=40) as program:
-        assert program.wait() == 2
-        lines = [line.rstrip() for line in program.whole.splitlines()]
-    assert lines[:2] == ["Error: Got unexpected extra arguments", "(or spaces?). Put the question between"]

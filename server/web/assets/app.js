@@ -259,6 +259,7 @@ globalThis.counterpoint = Object.freeze({
     if (drawn === app.list) return;
     const at = document.activeElement?.getAttribute("href");
     app.list = drawn;
+    if (app.search && drawn.includes("<li>")) app.search.hidden = false;
     redraw();
     root.querySelector(`#list a[href="${at}"]`)?.focus({ preventScroll: true });  // a link that was drawn anew
   },
@@ -270,7 +271,7 @@ globalThis.counterpoint = Object.freeze({
     app.host = host;
     if (host.hasTheme) setTheme(readTheme());
     redraw();
-    if (app.list && !app.search && host.ask) openAsk();  // there is no debate yet
+    if (app.search?.hidden && host.ask) openAsk();  // there is no debate yet
   },
   live(state, words = "") {
     app.live = { state, words };

@@ -165,7 +165,7 @@ function Ask({ app }) {
 }
 
 const AskModels = ({ choices }) => html`<fieldset><legend>Models</legend>
-  ${!choices.usual.length && html`<p class="aside">No model is set up yet: store a key below, or choose one.</p>`}
+  ${!choices.usual.length && html`<p class="aside">No model is set up yet: ${choices.keys.length > 0 && "store a key below, or "}choose one.</p>`}
   <div class="options">${choices.models.map((name) => html`<label key=${name} class="option">
     <input type="checkbox" name="model" value=${name} defaultChecked=${choices.usual.includes(name)} /> ${name === "human" ? "you (the page asks you)" : plain(name)}
   </label>`)}</div>

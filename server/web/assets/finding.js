@@ -52,7 +52,7 @@ function Finding({ app, debate }) {
 function tellAnswer(debate) {
   const { report } = debate;
   const { lines } = debate.drawing;
-  const told = lines.length ? lines.map((line) => [line.head, line.text].filter(Boolean).join(": ")) : [report.headline, report.verdict, report.reasoning];
+  const told = lines.length ? lines.map((line) => (line.head ? `${line.head}: ${line.text}` : line.text).trim()) : [report.headline, report.verdict, report.reasoning];
   return plain([debate.setup.question, "", ...told.filter(Boolean)].join("\n"));
 }
 
@@ -85,7 +85,7 @@ function AnswerLines({ debate }) {
 }
 
 const ToldLines = ({ lines }) => html`<dl class="told">
-  ${lines.map((line) => html`<dt><${Words} text=${line.head} /></dt><dd><${Prose} text=${line.text} /></dd>`)}
+  ${lines.map((line) => html`<dt><${Words} text=${line.head} /></dt>${line.text && html`<dd><${Prose} text=${line.text} /></dd>`}`)}
 </dl>`;
 
 /** The answers that were given apart, side by side; what reviews refuted in them is a link to what is right. */

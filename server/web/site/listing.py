@@ -75,7 +75,8 @@ def build_words(tag: str, text: str) -> str:
     return f'<{tag} class="words" dir="auto">{escape(remove_invisible(text))}</{tag}>'
 
 
-def build_form(search: Mapping[str, str], known: Mapping[str, Sequence[str]]) -> str:
+def build_form(search: Mapping[str, str], known: Mapping[str, Sequence[str]], *, is_hidden: bool) -> str:
+    """`is_hidden`: there is no debate yet."""
     words = escape(search.get("query", ""))
     fields = "".join(
         build_select(name, search.get(name, ""), CHOICES[name])
@@ -83,9 +84,10 @@ def build_form(search: Mapping[str, str], known: Mapping[str, Sequence[str]]) ->
         else build_field(name, search.get(name, ""), known[name])
         for name in NARROWING[1:]
     )
+    hidden = " hidden" if is_hidden else ""
     back = ' <a href="./">Show all</a>' if any(map(search.get, (*NARROWING, "cursor"))) else ""
     return (
-        '<form class="search" role="search" method="get"><label class="query">Search questions, positions and '
+        f'<form class="search" role="search" method="get"{hidden}><label class="query">Search questions, positions and '
         f'turns<input type="search" name="query" value="{words}"></label>{fields}'
         f'<p class="buttons"><button type="submit">Search</button>{back}</p></form>'
     )

@@ -155,7 +155,7 @@ async def show_list(request: Request, visitor: Visitor) -> Response:
     await visitor.manager.presence.reopen_if_told()
     search = read_search(request)
     listed, known = await load_list(visitor.manager, search), await find_known_values(visitor.manager)
-    form = build_form(search, known) if listed["rows"] or any(search.values()) else ""
+    form = build_form(search, known, is_hidden=not listed["rows"] and not any(search.values()))
     content = (
         f'<header class="head"><h1>Debates</h1></header><main id="main">{form}'
         f'<div id="list">{listed["html"]}</div></main>'
