@@ -69,7 +69,7 @@ async def test_two_hundred_clients_are_answered_at_once(tmp_path: Path, is_state
     limits = httpx2.Limits(max_connections=200)
     async with (
         serve_http(str(tmp_path / "a.db"), is_stateless=is_stateless) as running,
-        httpx2.AsyncClient(limits=limits, timeout=30) as web,
+        httpx2.AsyncClient(limits=limits, timeout=PATIENCE) as web,
     ):
 
         async def open_debate(number: int) -> None:

@@ -14,6 +14,8 @@ from playwright.async_api import Browser as AsyncBrowser
 from playwright.async_api import async_playwright
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
+from tests.support.patience import PATIENCE
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1240, "height": 900}
@@ -55,7 +57,9 @@ class Opened:
         return self.page.get_attribute("html", "data-chain")
 
     def wait_for_chain(self) -> str | None:
-        self.page.wait_for_selector("html:not([data-chain=checking])", state="attached", timeout=5000)
+        self.page.wait_for_selector(
+            "html:not([data-chain=checking])", state="attached", timeout=1000 * PATIENCE
+        )
         return self.chain
 
     def overflow(self) -> int:

@@ -10,6 +10,8 @@ from typing import Any
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.support.patience import PATIENCE
+
 
 @dataclass(frozen=True)
 class ReceivedSpan:
@@ -46,7 +48,9 @@ class Collector:
     def wait_for_span(self, name: str, count: int = 1) -> list[ReceivedSpan]:
         """The spans of that name, once there are so many."""
         with self.arrived:
-            assert self.arrived.wait_for(lambda: len(self.find_spans(name)) >= count, timeout=20), self.names
+            assert self.arrived.wait_for(lambda: len(self.find_spans(name)) >= count, timeout=PATIENCE), (
+                self.names
+            )
         return self.find_spans(name)
 
     @property

@@ -58,7 +58,7 @@ class Running:
     def connect(self, era: str = "auto", token: str = "", **options: Any) -> Client:
         if not token:
             return Client(self.address, mode=era, **options)
-        web = httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=30)
+        web = httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE)
         return Client(streamable_http_client(self.address, http_client=web), mode=era, **options)
 
 
