@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
+from tests.support.suites import REST
 
 pytestmark = [pytest.mark.requirement("N38"), pytest.mark.full]
 
@@ -67,6 +68,17 @@ def test_a_marked_test_runs_with_m_full_or_where_it_is_named(tmp_path: Path) -> 
     assert "1 passed, 1 deselected" in run(tmp_path, marked)[1]
     assert "2 passed" in run(tmp_path, marked, "-m", "full")[1]
     assert "2 passed" in run(tmp_path, marked, "test_it.py")[1]
+
+
+def test_what_ci_runs_after_the_fast_suite_is_what_is_marked_and_every_search(tmp_path: Path) -> None:
+    marked = "@pytest.mark.full\ndef test_marked(): pass\n"
+    search = "@given(integers())\ndef test_search(number): pass\n"
+    imports = "import pytest\nfrom hypothesis import given\nfrom hypothesis.strategies import integers\n"
+    told = run(tmp_path, f"{imports}{CHEAP}{marked}{search}", "-v", "-m", REST)[1]
+
+    assert ("test_marked PASSED" in told, "test_search PASSED" in told) == (True, True)
+    assert ("2 passed, 1 deselected" in told, "--hypothesis-seed=" in told) == (True, True)
+    assert f"-m '{REST}'" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
 def test_a_dear_test_that_is_not_marked_fails(tmp_path: Path) -> None:

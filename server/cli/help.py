@@ -52,8 +52,8 @@ def write_groups(
                 formatter.write_dl(found)
 
 
-class GroupedOptionsCommand(click.Command):
-    """A command on a question, whose options are listed in groups."""
+class QuestionCommand(click.Command):
+    """A command that takes a question, and lists its options in groups."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:

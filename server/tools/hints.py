@@ -44,7 +44,11 @@ def suggest_after_end(stored: StoredDebate, tool: str) -> str:
     if tool in ("read_debate", "intervene"):
         return format_call("get_verdict", debate_id=stored.id)
     has_result = stored.debate.ended and stored.debate.ended.ending == "concluded"
-    why = "if needed" if has_result else "for what was said; fork_debate tries it with other models or limits"
+    why = (
+        "if the answer is not enough"
+        if has_result
+        else "for what was said; fork_debate tries it with other models or limits"
+    )
     return f"{format_call('read_debate', debate_id=stored.id)}, {why}"
 
 

@@ -20,7 +20,7 @@ from server.cli.debates.options import (
     debaters_option,
     parse_chaos,
 )
-from server.cli.help import GroupedOptionsCommand
+from server.cli.help import QuestionCommand
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.setup.limits import Limits
@@ -32,7 +32,7 @@ from server.debate.views import state, verdict
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
-from server.models.fakes.chaos import Chaos
+from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.registry import NoModelError
 from server.settings import Settings
 
@@ -54,7 +54,7 @@ OPTIONS_WHEN_CONTINUING = {
 """Options about the run and its output, and the limits and models, which can change while a debate runs."""
 
 
-@click.command(cls=GroupedOptionsCommand, epilog=EXAMPLES)
+@click.command(cls=QuestionCommand, epilog=EXAMPLES)
 @click.argument("question", required=False)
 @click.option(
     "--continue",
@@ -75,10 +75,7 @@ OPTIONS_WHEN_CONTINUING = {
 @CANDIDATE_OPTIONS
 @DEBATE_OPTIONS
 @click.option(
-    "--chaos",
-    metavar="SPEC",
-    callback=parse_chaos,
-    help="Inject faults into all models: failure=0.1,timeout=0.05,seed=7",
+    "--chaos", metavar="SPEC", callback=parse_chaos, help=f"Inject faults into all models: {EXAMPLE_SPEC}"
 )
 @OUTPUT_OPTIONS
 @click.pass_context

@@ -24,7 +24,7 @@ T = TypeVar("T")
 Fault = Literal["failure", "timeout", "corrupt", "truncated", "never", "empty", "crash"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
-EXAMPLE_SPEC = "failure=0.1,latency=0.2,timeout=0.05,corrupt=0.1,seed=7"
+EXAMPLE_SPEC = "failure=0.1,timeout=0.05,seed=7"
 
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:[eE]-?[0-9]{1,3})?|[0-9]+\.")
 _AMOUNTS = {

@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +27,16 @@ needs_the_model = pytest.mark.skipif(
 
 
 @pytest.fixture
-def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts of a fraction of their usual length: each takes half a second instead of two."""
+def short_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments of a quarter of their usual length: each takes half a second instead of two."""
     monkeypatch.setattr(small, "MAX_ARGUMENT_TOKENS", 28)
-    monkeypatch.setattr(small, "MAX_STRING_LENGTH", small.MIN_STRING_LENGTH)
 
 
 @pytest.mark.local
 @pytest.mark.full
-@pytest.mark.usefixtures("short_texts")
+@pytest.mark.usefixtures("short_arguments")
 @needs_the_model
 class TestContract(contract.ModelContract, tasks.TaskContract):
-    readings = (1,)  # it takes seconds
-
     @pytest.fixture
     def model(self) -> LocalModel:
         return LocalModel()
@@ -53,7 +49,7 @@ class TestContract(contract.ModelContract, tasks.TaskContract):
 
 @pytest.mark.local
 @pytest.mark.full
-@pytest.mark.usefixtures("short_texts")
+@pytest.mark.usefixtures("short_arguments")
 @needs_the_model
 class TestTheSmallModel:
     async def test_it_speaks_for_its_side(self) -> None:
@@ -70,9 +66,7 @@ class TestTheSmallModel:
 
     async def test_it_costs_nothing_and_its_judgments_mean_nothing(self) -> None:
         said = await contract.reply_in_time(LocalModel())
-        judgment = contract.build_judgment_request()
-        brief = replace(judgment, prompt=replace(judgment.prompt, schema=tasks.SCHEMAS["ballot"]))
-        judged = await contract.reply_in_time(LocalModel(), brief)
+        judged = await contract.reply_in_time(LocalModel(), contract.build_judgment_request())
 
         assert (said.usage.cost_usd, said.usage.model) == ("0", "local/smollm2-135m")
         assert said.informative
@@ -107,7 +101,7 @@ class TestTheSmallModel:
 
         assert reply.text
 
-    @pytest.mark.parametrize("how", ["answered", "cancelled", "unawaited"])
+    @pytest.mark.parametrize("how", ["answered", "cancelled", "out of time", "unawaited"])
     def test_a_process_that_used_it_ends_at_once(self, how: str) -> None:
         done = subprocess.run(
             [sys.executable, "-c", ENDING, how],
@@ -134,6 +128,7 @@ ENDING = """
 import sys
 from dataclasses import replace
 import anyio
+from server.models import ModelError
 from server.models.local.model import LocalModel
 from tests.contract.model import build_argument_request
 
@@ -142,6 +137,11 @@ async def main(how):
     heard = anyio.Event()
     if how == "answered":
         await model.reply(replace(build_argument_request(), max_tokens=8))
+    elif how == "out of time":
+        try:
+            await model.reply(build_argument_request(timeout=0.05))
+        except ModelError:
+            pass
     else:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(model.reply, build_argument_request(), lambda _: heard.set())
