@@ -45,7 +45,7 @@ def suggest_after_end(stored: StoredDebate, tool: str) -> str:
         return format_call("get_verdict", debate_id=stored.id)
     has_result = stored.debate.ended and stored.debate.ended.ending == "concluded"
     why = (
-        "if the answer is not enough"
+        "if you need more"
         if has_result
         else "for what was said; fork_debate tries it with other models or limits"
     )

@@ -262,7 +262,7 @@ async def test_the_first_call_of_each_hint_leads_to_the_end(open_modern: Any, st
     assert step["status"] == "concluded", step["next"]
 
 
-ANSWER = "read_debate(debate_id='ID'), if the answer is not enough"
+ANSWER = "read_debate(debate_id='ID'), if you need more"
 RESUME = "intervene(debate_id='ID', action='resume')"
 NEXT = {
     "ready": ["step_round(debate_id='ID', round=1)"] * 3,
