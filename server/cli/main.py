@@ -2,6 +2,8 @@
 
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -44,20 +46,32 @@ class MisuseError(click.ClickException):
     exit_code = 2
 
 
+@contextmanager
+def point_to_help() -> Iterator[None]:
+    """One line that names --help, instead of click's usage block."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "counterpoint"
+        raise MisuseError(f"{error.format_message()} See: {path} --help") from None
+
+
 class ErrorReportingGroup(QuestionGroup):
     """Prints errors that a user can act on to stderr.
 
     Exit code 2: the command line is wrong. Exit code 1: something else failed.
     """
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with point_to_help():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
-        except click.exceptions.NoArgsIsHelpError:
-            raise
-        except click.UsageError as error:  # one line that points to --help, instead of click's usage block
-            path = error.ctx.command_path if error.ctx else "counterpoint"
-            raise MisuseError(f"{error.format_message()} See: {path} --help") from None
+            with point_to_help():
+                return super().invoke(ctx)
         except (DebateError, WeightsError) as error:
             is_misuse = isinstance(error, InvalidRequestError) and not isinstance(error, KeyMissingError)
             told = error.in_terminal if isinstance(error, NoModelError) else str(error)

@@ -67,6 +67,14 @@ def test_an_empty_question_is_no_command(cli: Cli, typed: str) -> None:
     assert cli(typed).stderr == "Error: The question is empty. See: counterpoint --help\n"
 
 
+@pytest.mark.parametrize(("typed", "command"), [("--bogus", "counterpoint"), ("list", "counterpoint list")])
+def test_an_option_that_is_none_is_told_in_one_line(cli: Cli, typed: str, command: str) -> None:
+    refused = cli(typed, "--bogus")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "'--bogus'" in refused.stderr
+    assert refused.stderr.endswith(f" See: {command} --help\n")
+
+
 @pytest.mark.parametrize(
     ("typed", "hint"),
     [("lst", "Did you mean list?"), ("tabs", 'To ask it as a question: counterpoint "tabs …?"')],
