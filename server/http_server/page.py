@@ -33,6 +33,8 @@ COOKIE = "counterpoint"
 ACTOR = "page"
 MAX_FORM = 20_000  # bytes
 READING = ("GET", "HEAD")
+FORM_PATH = "/choices"
+"""Read to fill the form for a question, of no use to who may not ask."""
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:32em;margin:4em auto;padding:0 1em}"
@@ -103,7 +105,8 @@ class SignedIn:
         try:
             verified = await self.accounts.page_sessions.verify(session_id)
             if verified:
-                needed = READ if scope["method"] in READING else DEBATE
+                asks = scope["method"] not in READING or scope["path"].endswith(FORM_PATH)
+                needed = DEBATE if asks else READ
                 if not Caller(str(verified.subject), frozenset(verified.scopes)).may(needed):
                     refusal = refuse(403, f"This needs the scope {needed}, which your token does not have.")
             elif await self.accounts.are_needed():

@@ -173,8 +173,12 @@ async def test_a_question_takes_the_scope_to_debate_and_belongs_to_its_owner(run
     key = {"provider": "openai", "key": "sk-0123456789abcdefghij"}
     async with open_browser(running) as browser:
         await sign_in(running, browser, reader)
-        for path in ("debates", "estimate", "keys"):
-            assert (await browser.post(path, json=question, headers=own)).status_code == 403
+        refusals = [
+            await browser.post(path, json=question, headers=own) for path in ("debates", "estimate", "keys")
+        ]
+        for refusal in (*refusals, await browser.get("choices")):
+            assert refusal.status_code == 403
+            assert "the scope debate" in refusal.json()["error"]
         await sign_in(running, browser, writer)
         for headers in ({}, {"origin": "http://evil.example"}):
             assert (await browser.post("debates", json=question, headers=headers)).status_code == 403
