@@ -129,6 +129,7 @@ async function readFile(file) {
 
 function Ask({ app }) {
   const { choices } = ask;
+  const format = choices?.formats.find((row) => row.name === (ask.format || choices.format));
   const drop = (event) => {
     event.preventDefault();
     takeFiles([...event.dataTransfer.files], event.currentTarget);
@@ -141,13 +142,14 @@ function Ask({ app }) {
       <${AskModels} choices=${choices} />
       <div class="fields">
         <label>Format<select name="format">
-          ${choices.formats.map((row) => html`<option value=${row.name} selected=${row.name === choices.format}>${humanize(row.name)}: ${row.hint}</option>`)}
+          ${choices.formats.map((row) => html`<option value=${row.name} selected=${row.name === choices.format}>${humanize(row.name)}</option>`)}
         </select></label>
         <label>Effort<select name="effort">
           ${choices.efforts.map((name) => html`<option value=${name} selected=${name === choices.effort}>${name}</option>`)}
         </select></label>
       </div>
-      ${choices.formats.some((row) => row.name === ask.format && row.has_sides) && html`<${AskSides} />`}
+      <p class="aside">${humanize(format.name)}: ${format.hint}.</p>
+      ${format.has_sides && html`<${AskSides} />`}
       <${AskDocuments} />
       <details><summary>Your own answer, limits, tags</summary>
         <label>Your own answer, to have it checked<textarea name="my_answer" rows="3" dir="auto"></textarea></label>
