@@ -9,6 +9,7 @@ from server.cli import session
 from server.debate.facts.text import remove_invisible
 from server.debate.views.catalog import VIEWS
 from server.debate.views.provenance import describe_provenance
+from server.debate.views.state import tell_standing
 from server.engine import queries, transfer
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
@@ -97,7 +98,9 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
 
     snapshot, new_count, twins = session.run_with_manager(settings, restore, makes_database=True)
     news = f"{new_count} of them new" if new_count else "all of them stored already"
-    click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {news}.")
+    click.echo(
+        f"debate {snapshot.id}: {tell_standing(snapshot.status)}, entries: {snapshot.debate.version}, {news}."
+    )
     if note := describe_provenance(snapshot.provenance, snapshot.debate.version):
         adopted = snapshot.provenance.adopted
         click.echo(

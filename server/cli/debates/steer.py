@@ -12,6 +12,7 @@ from server.cli.terminal import quote_words
 from server.debate.facts.text import clean_line, format_count
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import ACTIONS, ACTIONS_WITH_TEXT
+from server.debate.views.state import tell_standing
 from server.engine.database.errors import (
     DebateArchivedError,
     DebateDeletedError,
@@ -157,7 +158,7 @@ def delete(settings: Settings, debate_id: str, yes: bool) -> None:
             raise
         except (DebateArchivedError, StorageUnavailableError) as error:
             return full_id, f"It cannot be read: {error}"
-        parts = [quote_words(snapshot.debate.setup.question), snapshot.status]
+        parts = [quote_words(snapshot.debate.setup.question), tell_standing(snapshot.status)]
         parts.append(format_count(len(snapshot.debate.turns), "turn"))
         if await manager.is_run(full_id):
             parts.append("a process runs it now, and stops")

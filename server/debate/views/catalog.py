@@ -96,7 +96,9 @@ def render_verdict(source: ViewSource) -> str:
     if markdown.has_result(debate):
         return markdown.render_verdict(debate, source.id)
     reason = state.status_reason(debate)
-    parts = [f"No verdict: the debate is {source.status}, round {debate.round}. {reason}".rstrip()]
+    parts = [
+        f"No verdict: the debate is {state.tell_standing(source.status)}, round {debate.round}. {reason}".rstrip()
+    ]
     parts += filter(None, [format_so_far(verdict.build_verdict(debate).answer)])
     return "\n\n".join(parts) + "\n"
 
