@@ -75,7 +75,6 @@ def test_a_budget_that_is_used_up_exits_with_1_and_says_how_to_go_on(cli: Cli, q
             "Line 1: the answer is the number of an option, from 0 to 1 here",
         ),
         (None, ("--model", "openai/gpt-5"), "OPENAI_API_KEY is not set"),
-        (None, ("--model", "nobody-knows/it"), "No provider is known"),
         (None, ("--max-cost", "1", "--model", "scripted", "--judge", "ollama/x"), "Error"),
     ],
 )

@@ -448,6 +448,7 @@ def test_a_file_of_a_project_has_no_secret_and_no_path_of_this_machine(
     assert "MISTRAL_API_KEY" in text + result.stderr
 
 
+@pytest.mark.usefixtures("real_starts")
 def test_the_server_is_started_as_the_client_will_start_it(home: Path, config: Path) -> None:
     works = CliRunner().invoke(counterpoint, ["install", "cursor"])
     assert works.exit_code == 0, works.output

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N28")
@@ -93,25 +92,27 @@ def test_a_debate_is_continued_with_other_models(cli: Cli) -> None:
     assert "extend" not in {row["action"] for row in log}
 
 
-def complete(database: str, *words: str) -> list[str]:
-    environ = {**os.environ, "COUNTERPOINT_DB": database, "_COUNTERPOINT_COMPLETE": "bash_complete"}
-    environ |= {"COMP_WORDS": " ".join(["counterpoint", *words]), "COMP_CWORD": str(len(words))}
-    command = [sys.executable, "-m", "counterpoint"]
-    done = subprocess.run(
-        command, env=environ, capture_output=True, text=True, timeout=2 * PATIENCE, check=True
-    )
-    return [line.partition(",")[2] for line in done.stdout.split("\n") if line]
+def describe_completion(*words: str) -> dict[str, str]:
+    """What a shell sets that asks for a completion."""
+    environ = {"_COUNTERPOINT_COMPLETE": "bash_complete", "COMP_CWORD": str(len(words))}
+    return environ | {"COMP_WORDS": " ".join(["counterpoint", *words])}
+
+
+def complete(cli: Cli, *words: str) -> list[str]:
+    return cli(env=describe_completion(*words)).stdout.split()
 
 
 def test_ids_and_commands_are_completed(cli: Cli, database: str) -> None:
-    assert complete(database, "show", "") == []
+    environ = {**os.environ, "COUNTERPOINT_DB": database, **describe_completion("del")}
+    shown = subprocess.check_output([sys.executable, "-m", "counterpoint"], env=environ, text=True)
+    assert shown == "plain,delete\n"
+    assert complete(cli, "show", "") == []
     assert not Path(database).exists()
     debate_id = json.loads(cli(*STARTED).stdout)["debate_id"]
 
-    assert complete(database, "del") == ["delete"]
     for words in (("show",), ("delete",), ("watch",), ("debate", "--continue"), ("receipt",)):
-        assert complete(database, *words, debate_id[:3]) == [debate_id]
-    assert complete(database, "intervene", debate_id, "rep") == ["replace_model"]
+        assert complete(cli, *words, debate_id[:3]) == [f"plain,{debate_id}"]
+    assert complete(cli, "intervene", debate_id, "rep") == ["plain,replace_model"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,9 +7,11 @@ from importlib import import_module
 
 import pytest
 
+from server.debate.facts.errors import InvalidRequestError
 from server.models import ModelError
 from server.models.providers.errors import CAUSE_BY_CLASS, classify_error, summarize_message
 from server.models.providers.litellm import LitellmModel, import_litellm
+from server.models.registry import ModelRegistry
 from server.redaction import find_secrets, learn_secrets, redact_error
 from tests.contract.model import build_argument_request, reply_in_time
 from tests.support.provider.stub import Stub
@@ -29,6 +31,14 @@ def test_every_error_of_litellm_has_a_meaning() -> None:
     assert len(public) > 20
     for error in public:
         assert any(ancestor.__name__ in CAUSE_BY_CLASS for ancestor in error.__mro__), error
+
+
+@pytest.mark.requirement("A4")
+async def test_a_model_whose_provider_nobody_knows_is_refused_with_how_to_name_one() -> None:
+    import_litellm()
+    expected = r'No provider is known for the model "nobody-knows/it"\. Write PROVIDER/MODEL, .* NOBODY-KNOWS_API_BASE'
+    with pytest.raises(InvalidRequestError, match=expected):
+        await ModelRegistry().check_known(["scripted", "openai/m", "nobody-knows/it"])
 
 
 class APIError(Exception):

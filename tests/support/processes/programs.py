@@ -1,8 +1,9 @@
 """How tests start our programs: forked from a process that has imported them, for 0.1 s of CPU in place of 0.6.
 
-So `subprocess` starts `[sys.executable, "-m", MODULE]` where the module is in `FORKED`, and with it do asyncio, anyio
-and the SDK's stdio client. Every other command is started as ever, and so are these in a test that is about the start:
-it uses the fixture `real_starts`. As a plugin of pytest.
+So `subprocess` starts `[sys.executable, "-m", MODULE]` where the module is in `FORKED`, and the `counterpoint` that is
+installed beside this interpreter; and with it do asyncio, anyio and the SDK's stdio client. Every other command is
+started as ever, and so are these in a test that is about the start: it uses the fixture `real_starts`. As a plugin of
+pytest.
 """
 
 import atexit
@@ -29,6 +30,7 @@ FORKED = (
     *("tests.support.processes.circumstances", "tests.support.processes.gated_servers"),
 )
 """Modules that are programs of ours."""
+INSTALLED = str(Path(sys.executable).with_name("counterpoint"))
 
 PR_SET_CHILD_SUBREAPER = 36
 READ_AT_START = re.compile(r"PYTHON[A-Z]|LANG|LC_")
@@ -89,10 +91,11 @@ def start_program(popen: Any, *given: Any) -> None:
         return
     _server = _server or ForkServer()
     environ = dict(os.environ if call["env"] is None else call["env"])
+    module, *arguments = find_program(call["args"])
     order = json.dumps(
         {
-            "module": call["args"][2],
-            "arguments": [os.fsdecode(argument) for argument in call["args"][3:]],
+            "module": module,
+            "arguments": [os.fsdecode(argument) for argument in arguments],
             "environ": environ,
             "folder": str(Path(call["cwd"] or ".").absolute()),
             "is_session": call["start_new_session"],
@@ -110,9 +113,15 @@ def start_program(popen: Any, *given: Any) -> None:
 
 
 def can_fork(call: Mapping[str, Any]) -> bool:
-    args = call["args"]
-    is_ours = list(args[:2]) == [sys.executable, "-m"] and args[2] in FORKED
+    is_ours = bool(find_program(call["args"]))
     return is_ours and call["preexec_fn"] in (None, take_terminal) and not call["pass_fds"]
+
+
+def find_program(args: Sequence[Any]) -> list[Any]:
+    """The module of ours that a command runs, and its arguments. Nothing, if it is none."""
+    if args[0] == INSTALLED:
+        return ["counterpoint", *args[1:]]
+    return [*args[2:]] if list(args[:2]) == [sys.executable, "-m"] and args[2] in FORKED else []
 
 
 def pytest_configure() -> None:
