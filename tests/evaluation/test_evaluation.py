@@ -75,11 +75,11 @@ def test_all_arms_answer_every_question_and_the_vote_takes_as_many_tokens_as_the
     tmp_path: Path,
 ) -> None:
     models = build_models()
-    work, found = anyio.run(evaluate, tmp_path / "a.db", models, list_questions(12))
+    work, found = anyio.run(evaluate, tmp_path / "a.db", models, list_questions(6))
     arms = found["arms"]
-    assert found["questions"] == len(found["rows"]) == 12
+    assert found["questions"] == len(found["rows"]) == 6
     assert arms["debate"]["calls"] + arms["vote"]["calls"] == count_calls(models) == work.calls
-    assert (arms["single"]["calls"], arms["blind"]["calls"]) == (12, 24)
+    assert (arms["single"]["calls"], arms["blind"]["calls"]) == (6, 12)
     for row in found["rows"]:
         assert 0.8 <= row["arms"]["vote"]["tokens"] / row["arms"]["debate"]["tokens"] <= 1.25
     population = Population()
@@ -87,11 +87,11 @@ def test_all_arms_answer_every_question_and_the_vote_takes_as_many_tokens_as_the
         assert row["arms"]["debate"]["chosen"] == [population.judge("judge", row["id"])]
     assert found["alone"].keys() == {WEAK, STRONG}
     assert arms["debate"]["labels"].keys() == {"leaning"}
-    assert arms["debate"]["brier_items"] == 12
+    assert arms["debate"]["brier_items"] == 6
 
 
 def test_run_again_it_pays_for_nothing_and_finds_the_same(tmp_path: Path) -> None:
-    models, questions = build_models(), list_questions(4)
+    models, questions = build_models(), list_questions(2)
     _, first = anyio.run(evaluate, tmp_path / "a.db", models, questions)
     paid = count_calls(models)
     _, again = anyio.run(evaluate, tmp_path / "a.db", models, questions)
@@ -117,7 +117,7 @@ def test_several_formats_are_compared_on_the_same_questions(tmp_path: Path) -> N
 def test_a_second_opinion_is_evaluated_in_all_its_ways_each_beside_a_vote_for_its_tokens(
     tmp_path: Path,
 ) -> None:
-    models, questions = build_models(), list_questions(12)
+    models, questions = build_models(), list_questions(6)
 
     async def run() -> dict[str, Any]:
         formats = ("advocates", "second_opinion")
@@ -129,7 +129,7 @@ def test_a_second_opinion_is_evaluated_in_all_its_ways_each_beside_a_vote_for_it
     assert sum(arms[arm]["calls"] for arm in ("vote", "debate", "check", "quick", "standard")) == count_calls(
         models
     )
-    assert [arms[arm]["calls"] for arm in ("one", "check", "quick")] == [12, 24, 36]
+    assert [arms[arm]["calls"] for arm in ("one", "check", "quick")] == [6, 12, 18]
 
     population, differ = Population(), 0
     for row in found["rows"]:
@@ -231,7 +231,7 @@ def test_what_cannot_be_evaluated_is_refused_before_anything_is_asked(tmp_path: 
 
 
 def test_two_processes_share_the_work_and_pay_once(tmp_path: Path) -> None:
-    models, alone, questions = build_models(), build_models(), list_questions(4)
+    models, alone, questions = build_models(), build_models(), list_questions(2)
 
     async def run_both() -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []

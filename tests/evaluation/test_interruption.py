@@ -112,11 +112,7 @@ async def test_a_run_that_was_stopped_goes_on_and_pays_again_only_for_what_was_i
             assert 0 <= lost <= (stub.max_in_flight + AT_ONCE) * times
         resumed = (await run_evaluation(stub, database)).results
         assert stub.request_count == wanted + lost
-        asked = stub.request_count
-        again = (await run_evaluation(stub, database)).results
-        assert stub.request_count == asked
 
-    assert again == resumed
     for name in ("questions", "difference", "differences", "labels"):
         assert resumed.get(name) == undisturbed.get(name)
     assert resumed["spent"] == undisturbed["spent"]

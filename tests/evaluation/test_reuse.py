@@ -57,7 +57,7 @@ def list_asked(models: dict[str, ScriptedModel]) -> list[tuple[str, str]]:
     return [(name, one.prompt.summary.task) for name, model in models.items() for one in model.requests]
 
 
-def test_another_judge_hears_the_same_turns_and_only_what_is_asked_is_counted(tmp_path: Path) -> None:
+def test_another_judge_hears_the_same_turns_and_only_what_is_asked_is_counted_and_told(tmp_path: Path) -> None:
     first, second = build_models(), build_models()
     _, before = evaluate(tmp_path / "db", first, REUSING)
     work, after = evaluate(tmp_path / "db", second, replace(REUSING, judges=(OTHER,)))
@@ -74,6 +74,14 @@ def test_another_judge_hears_the_same_turns_and_only_what_is_asked_is_counted(tm
     assert Decimal(asked["cost_usd"]) <= Decimal(spoken["cost_usd"])
     for measured in ("accuracy", "labels", "brier"):  # the other judge finds what the first one found
         assert asked[measured] == spoken[measured]
+    told = (
+        f"Reused from other debates: {turns} answers; their {asked['reused_tokens']:,} tokens "
+        "are not among those below."
+    )
+    assert turns > 1
+    assert told in render_markdown(after)
+    assert "Reused from other debates: 0 answers" in render_markdown(before)
+    assert "Reused" not in render_markdown(before | {"cache": "off"})
 
 
 def test_a_budget_pays_for_what_is_asked_only_and_a_later_run_goes_on(tmp_path: Path) -> None:
@@ -84,17 +92,3 @@ def test_a_budget_pays_for_what_is_asked_only_and_a_later_run_goes_on(tmp_path: 
     assert stopped.budget_reason == "the budget of 40 calls does not pay for another debate"
     work, whole = evaluate(tmp_path / "db", models, plan)
     assert (whole["questions"], work.calls) == (COUNT, len(list_asked(models)))
-
-
-def test_the_report_tells_what_was_reused(tmp_path: Path) -> None:
-    _, first = evaluate(tmp_path / "db", build_models(), REUSING)
-    _, found = evaluate(tmp_path / "db", build_models(), replace(REUSING, judges=(OTHER,)))
-    score = found["arms"]["debate"]
-    told = (
-        f"Reused from other debates: {score['reused']} answers; their {score['reused_tokens']:,} tokens "
-        "are not among those below."
-    )
-    assert score["reused"] > 1
-    assert told in render_markdown(found)
-    assert "Reused from other debates: 0 answers" in render_markdown(first)
-    assert "Reused" not in render_markdown(first | {"cache": "off"})

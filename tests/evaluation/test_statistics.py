@@ -58,11 +58,10 @@ def test_a_share_of_all_has_the_interval_of_wilson() -> None:
 def test_intervals_hold_as_often_as_they_say() -> None:
     draw = random.Random(7)  # noqa: S311  (no secret)
     held = 0
-    for _ in range(150):
-        values = [draw.choice([-1.0, 0.0, 0.0, 0.0, 1.0, 1.0]) for _ in range(60)]
-        found = bootstrap(values[:60], -1, 1)
+    for _ in range(40):
+        found = bootstrap([draw.choice([-1.0, 0.0, 0.0, 0.0, 1.0, 1.0]) for _ in range(60)], -1, 1)
         held += found.low <= 1 / 6 <= found.high
-    assert held >= 137
+    assert held >= 36
 
 
 def test_pairs_make_what_is_hard_for_both_cancel() -> None:
@@ -154,12 +153,12 @@ def test_the_first_line_has_both_shares_and_how_large_a_difference_so_many_quest
 
 def test_what_can_be_shown_is_what_four_of_five_samples_show() -> None:
     draw, shown = random.Random(3), 0  # noqa: S311  (no secret)
-    samples = [[draw.choice([-1.0, 0.0, 0.0, 1.0, 1.0]) for _ in range(60)] for _ in range(200)]
-    least = sum(bootstrap(values, -1, 1).detectable for values in samples[:20]) / 20
+    samples = [[draw.choice([-1.0, 0.0, 0.0, 1.0, 1.0]) for _ in range(60)] for _ in range(50)]
+    least = sum(bootstrap(values, -1, 1).detectable for values in samples[:5]) / 5
     for values in samples:
         shifted = [value - 0.2 + least for value in values]
         shown += bootstrap(shifted, -2, 2).low > 0
-    assert 140 <= shown <= 180
+    assert 35 <= shown <= 42
 
 
 def test_what_has_no_label_decides_nothing() -> None:
