@@ -57,7 +57,9 @@ def list_asked(models: dict[str, ScriptedModel]) -> list[tuple[str, str]]:
     return [(name, one.prompt.summary.task) for name, model in models.items() for one in model.requests]
 
 
-def test_another_judge_hears_the_same_turns_and_only_what_is_asked_is_counted_and_told(tmp_path: Path) -> None:
+def test_another_judge_hears_the_same_turns_and_only_what_is_asked_is_counted_and_told(
+    tmp_path: Path,
+) -> None:
     first, second = build_models(), build_models()
     _, before = evaluate(tmp_path / "db", first, REUSING)
     work, after = evaluate(tmp_path / "db", second, replace(REUSING, judges=(OTHER,)))

@@ -17,9 +17,12 @@ from tests.support.patience import PATIENCE
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M1", "M4")]
 
 MODES = pytest.mark.parametrize("is_stateless", [False, True], ids=["sessions", "stateless"])
+PAIRS = pytest.mark.parametrize(("era", "is_stateless"), [("legacy", False), ("auto", True)])
+"""Each era and each mode once: the newer era has no sessions."""
+WAYS = pytest.mark.parametrize(("era", "is_stateless"), [("legacy", False), ("legacy", True), ("auto", True)])
 
 
-@MODES
+@PAIRS
 async def test_a_debate_is_held_read_and_found(tmp_path: Path, era: str, is_stateless: bool) -> None:
     reports: list[str] = []
 
@@ -70,7 +73,7 @@ async def test_a_listener_hears_of_turns_in_the_newer_era_with_and_without_sessi
             assert await hear(client, uri, step) == uri
 
 
-@MODES
+@WAYS
 async def test_the_clients_own_model_is_asked_where_the_mode_carries_it(
     tmp_path: Path, era: str, is_stateless: bool
 ) -> None:
@@ -94,7 +97,7 @@ async def test_the_clients_own_model_is_asked_where_the_mode_carries_it(
             assert model.prompts
 
 
-@MODES
+@WAYS
 async def test_a_person_is_asked_where_the_mode_carries_it(
     tmp_path: Path, era: str, is_stateless: bool
 ) -> None:

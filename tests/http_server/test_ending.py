@@ -36,7 +36,7 @@ CUTTING_SECONDS = 1.2
 async def wait_until(holds: Callable[[], bool]) -> None:
     with anyio.fail_after(PATIENCE):
         while not holds():
-            await wait_before_next_poll()
+            await wait_before_next_poll(0.05)
 
 
 async def read_status(root: str, path: str = "/readyz") -> int:
@@ -47,15 +47,14 @@ async def read_status(root: str, path: str = "/readyz") -> int:
 async def wait_for_status(root: str, status: int) -> None:
     with anyio.fail_after(PATIENCE):
         while await read_status(root) != status:
-            await wait_before_next_poll()
+            await wait_before_next_poll(0.02)
 
 
-@pytest.mark.parametrize("stateless", [(), ("--stateless",)], ids=["sessions", "stateless"])
 async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_after_a_restart(
-    start: Any, stateless: tuple[str, ...]
+    start: Any,
 ) -> None:
     slow = {"COUNTERPOINT_MODELS": "scripted?delay=2.5", "COUNTERPOINT_DRAIN_SECONDS": "2"}
-    first = start(*stateless, **slow)
+    first = start(**slow)
     async with Client(first.address) as client, Client(first.address) as listener:
         began = await run_debate(client, wait_seconds=0)
         uri = f"debate://{began['debate_id']}/transcript"
@@ -86,7 +85,7 @@ async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_
     assert statuses == ["running"]  # what there was, and no broken answer
     assert "Traceback" not in log
 
-    second = start(*stateless, COUNTERPOINT_MODELS="scripted?delay=0")
+    second = start(COUNTERPOINT_MODELS="scripted?delay=0")
     async with Client(second.address) as client:
         with anyio.fail_after(PATIENCE):
             while (await call(client, "get_verdict", debate_id=began["debate_id"]))["status"] != "concluded":
@@ -156,21 +155,21 @@ async def test_a_server_waits_for_the_answers_on_their_way_and_ends_when_they_ar
     await conclude(start, other)
 
 
-@pytest.mark.parametrize("end_by", ["its time", "a second signal", "a kill"])
+@pytest.mark.parametrize("is_told_twice", [False, True], ids=["its time", "a second signal"])
 async def test_a_server_whose_models_take_longer_than_the_drain_ends_and_its_debate_goes_on(
-    start: Any, tmp_path: Path, end_by: str
+    start: Any, tmp_path: Path, *, is_told_twice: bool
 ) -> None:
-    seconds = "0.5" if end_by == "its time" else "60"
+    seconds = "60" if is_told_twice else "0.5"
     options = {"COUNTERPOINT_DRAIN_SECONDS": seconds, "COUNTERPOINT_DAILY_CALLS": "1000"}
     served = start(COUNTERPOINT_MODELS="scripted?delay=7", **options)
     await begin_debate(served, tmp_path / "a.db")
     served.tell()
-    if end_by != "its time":
+    if is_told_twice:
         await wait_for_status(served.root, 503)
-        served.tell(signal.SIGTERM if end_by == "a second signal" else signal.SIGKILL)
+        served.tell()
     code, log = await anyio.to_thread.run_sync(served.end)
 
-    assert code == (-signal.SIGKILL if end_by == "a kill" else 128 + signal.SIGTERM)
+    assert code == 128 + signal.SIGTERM
     assert "Traceback" not in log
     assert list_answers(tmp_path / "a.db") == []
     start()
@@ -240,7 +239,7 @@ async def lock_database(database: Path) -> AsyncIterator[None]:
         other.execute("ROLLBACK")
 
 
-@pytest.mark.parametrize("is_stateless", [False, True], ids=["sessions", "stateless"])
+@pytest.mark.parametrize(("era", "is_stateless"), [("legacy", False), ("auto", True)])
 async def test_every_call_that_is_in_flight_when_the_draining_ends_is_answered(
     tmp_path: Path, era: str, is_stateless: bool
 ) -> None:

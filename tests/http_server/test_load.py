@@ -63,12 +63,11 @@ async def test_a_slow_answer_does_not_count_as_a_slow_client(tmp_path: Path) -> 
     assert ran["status"] == "running"
 
 
-@pytest.mark.parametrize("is_stateless", [False, True])
-async def test_two_hundred_clients_are_answered_at_once(tmp_path: Path, is_stateless: bool) -> None:
+async def test_two_hundred_clients_are_answered_at_once(tmp_path: Path) -> None:
     statuses: Counter[str] = Counter()
     limits = httpx2.Limits(max_connections=200)
     async with (
-        serve_http(str(tmp_path / "a.db"), is_stateless=is_stateless) as running,
+        serve_http(str(tmp_path / "a.db")) as running,
         httpx2.AsyncClient(limits=limits, timeout=PATIENCE) as web,
     ):
 

@@ -27,23 +27,18 @@ def read_turns(served: Served, name: str) -> list[dict[str, Any]]:
     return list(served.call("read_debate", debate_id=name, view="result")["data"]["transcript"])
 
 
-@pytest.mark.requirement("M4", "M5")
-def test_over_stdio_one_call_brings_a_verdict(serve: Start) -> None:
-    served = serve()
-    served.hello()
-
-    told = served.call("start_debate", **DEBATE, models=["scripted"], run=True)
-
-    assert told["status"] == "concluded"
-    assert len(read_turns(served, told["debate_id"])) == 4
-    assert served.end() == (0, "")
-
-
-@pytest.mark.requirement("M3", "N8")
-def test_what_was_recorded_before_a_kill_stays_and_the_debate_goes_on(serve: Start) -> None:
+@pytest.mark.requirement("M3", "M4", "M5", "N8")
+def test_over_stdio_one_call_brings_a_verdict_and_what_was_recorded_before_a_kill_goes_on(
+    serve: Start,
+) -> None:
     first = serve()
     first.hello()
-    debate = first.call("start_debate", **DEBATE, models=["scripted?delay=0.1"], run=True, wait_seconds=0)
+    told = first.call("start_debate", **DEBATE, models=["scripted"], run=True)
+    assert told["status"] == "concluded"
+    assert len(read_turns(first, told["debate_id"])) == 4
+
+    slow = ["scripted?delay=0.1"]
+    debate = first.call("start_debate", **DEBATE, models=slow, run=True, wait_seconds=0, again=True)
     name = debate["debate_id"]
     while not (kept := read_turns(first, name)):
         first.call("get_verdict", debate_id=name, wait_seconds=1)
@@ -58,6 +53,7 @@ def test_what_was_recorded_before_a_kill_stays_and_the_debate_goes_on(serve: Sta
 
     assert turns[: len(kept)] == kept
     assert len(turns) == 4
+    assert second.end() == (0, "")
 
 
 @pytest.mark.needs("server.http_server", "server.access")

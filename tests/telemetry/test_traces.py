@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from tests.support.collector import Collector, ReceivedSpan
+from tests.support.collector import Collector, ReceivedSpan, run_collector
 from tests.support.processes.served import Served, Start
 from tests.support.provider.stub import Stub
 
@@ -35,14 +35,25 @@ def chats(collector: Collector) -> list[ReceivedSpan]:
     return sorted((span for span in collector.spans if span.name.startswith("chat ")), key=lambda s: s.start)
 
 
-def test_a_debate_is_a_root_linked_to_the_call_with_its_rounds_and_requests_below(
-    serve: Start, collector: Collector
-) -> None:
-    served = serve(**collector.environ, COUNTERPOINT_MODELS="scripted")
-    served.hello()
-    asked = begin(served)
-    assert (asked["status"], served.end()[0]) == ("concluded", 0)
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Collector, dict[str, Any]]:
+    """What a collector received of a debate, and what the call that began it returned."""
+    database = tmp_path_factory.mktemp("traced") / "debates.db"
+    with run_collector() as collector:
+        served = Served(str(database), **collector.environ, COUNTERPOINT_MODELS="scripted")
+        try:
+            served.hello()
+            asked = begin(served)
+            assert (asked["status"], served.end()[0]) == ("concluded", 0)
+        finally:
+            served.kill()
+    return collector, asked
 
+
+def test_a_debate_is_a_root_linked_to_the_call_with_its_rounds_and_requests_below(
+    traced: tuple[Collector, dict[str, Any]],
+) -> None:
+    collector, asked = traced
     [tool], [root] = collector.find_spans(TOOL), collector.find_spans(DEBATE)
     assert (tool.trace_id, tool.parent_id, tool.kind) == (TRACE, PARENT, SERVER)
     assert (root.parent_id, root.kind, root.links) == ("", INTERNAL, ((TRACE, tool.span_id),))
@@ -63,12 +74,8 @@ def test_a_debate_is_a_root_linked_to_the_call_with_its_rounds_and_requests_belo
         assert root.start <= span.start <= span.end <= root.end
 
 
-def test_what_a_span_says_of_a_request(serve: Start, collector: Collector) -> None:
-    served = serve(**collector.environ, COUNTERPOINT_MODELS="scripted")
-    served.hello()
-    asked = begin(served)
-    served.end()
-
+def test_what_a_span_says_of_a_request(traced: tuple[Collector, dict[str, Any]]) -> None:
+    collector, asked = traced
     first, last = chats(collector)[0], chats(collector)[-1]
     assert first.kind == CLIENT
     took = {key: first.attributes.pop(f"gen_ai.usage.{key}_tokens") for key in ("input", "output")}

@@ -34,8 +34,9 @@ class Host:
     """From the home, the provider's address, our server and a prompt to the arguments and variables of the program."""
 
     between: str = "\n\n"  # what stands between two texts of a result
+    has_commands: bool = False  # a prompt of a server is one
 
-    def run(self, home: Path, url: str, server: Server, prompt: str = PROMPT) -> str:
+    def run(self, home: Path, url: str, server: Server, prompt: str) -> str:
         """Let the host answer one prompt; returns what it printed, or raises with what it complained of."""
         program = min(MODULES.glob(self.program))  # not the variant for musl, which may lie beside it
         arguments, own = self.prepare(home, url, server, prompt)
@@ -147,7 +148,13 @@ def prepare_qwen(home: Path, url: str, server: Server, prompt: str) -> tuple[lis
 
 
 HOSTS = [
-    Host("Claude Code", "@anthropic-ai/claude-code-linux-*/claude", "data", prepare_claude_code),
+    Host(
+        "Claude Code",
+        "@anthropic-ai/claude-code-linux-*/claude",
+        "data",
+        prepare_claude_code,
+        has_commands=True,
+    ),
     Host("Codex", "@openai/codex-linux-*/vendor/*/bin/codex", "data", prepare_codex),
     Host("opencode", "opencode-linux-*/bin/opencode", "text", prepare_opencode),
     Host("Gemini CLI", ".bin/gemini", "text", prepare_gemini, between="\n"),
