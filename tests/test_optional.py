@@ -1,12 +1,12 @@
 """The program without packages that an installation may lack: it runs, and says what is missing when that is asked for.
 
-Each test runs a copy of the code in which some were deleted.
+The tests run a copy of the code in which they were deleted.
 """
 
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,13 +35,20 @@ ASKED: dict[str, tuple[list[str], dict[str, str]]] = {
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def delete_packages(missing: Collection[str], folder: Path) -> Path:
-    """A copy of our code without these packages."""
+@pytest.fixture(scope="module")
+def bare_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of our code without these packages: nothing imports one of them by itself, so that all may go at once."""
+    folder = tmp_path_factory.mktemp("copy")
     for name in CODE:  # with what is compiled, which is valid for the times of the copy
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
-    for package in missing:
+    for package in PURPOSES:
         shutil.rmtree(folder.joinpath(*package.split(".")))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def in_bare_copy(bare_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bare_copy)
 
 
 @pytest.fixture
@@ -61,10 +68,7 @@ def run(database: str) -> Run:
     return run
 
 
-def test_it_debates_over_stdio_without_all_of_them(
-    tmp_path: Path, serve: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(delete_packages(PURPOSES, tmp_path / "copy"))
+def test_it_debates_over_stdio_without_them(serve: Start) -> None:
     served = serve()
     served.hello()
     given = {"question": "Tea?", "models": ["scripted"], "options": {"framing": False}, "run": True}
@@ -72,28 +76,20 @@ def test_it_debates_over_stdio_without_all_of_them(
     assert served.end() == (0, "")
 
 
-@pytest.mark.parametrize("missing", [*([package] for package in PURPOSES), [*PURPOSES]], ids=" ".join)
-def test_it_debates_in_the_terminal_without(
-    missing: list[str], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(delete_packages(missing, tmp_path / "copy"))
+def test_it_debates_in_the_terminal_without_them_and_names_what_is_asked_for(run: Run) -> None:
     debated = run("debate", "Coffee?", "--no-framing", "--model", "scripted")
     assert (debated.returncode, debated.stderr.count("missing")) == (0, 0)
     assert "How sure: " in debated.stdout
 
     Path("questions.jsonl").touch()
-    for package in missing:
-        arguments, environ = ASKED[package]
+    for package, (arguments, environ) in ASKED.items():
         asked = run(*arguments, **environ)
         told = f"This installation has no {PURPOSES[package]}: it was made without the package {package}."
         assert told in " ".join(asked.stderr.split())
         assert asked.returncode == (0 if package == "server.telemetry" else 1)  # which is a warning
 
 
-def test_the_server_without_upkeep_does_not_keep_debates_longer_than_it_was_told(
-    tmp_path: Path, serve: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(delete_packages(["server.upkeep"], tmp_path / "copy"))
+def test_the_server_without_upkeep_does_not_keep_debates_longer_than_it_was_told(serve: Start) -> None:
     served = serve(COUNTERPOINT_RETENTION_DAYS="30")
     code, told = served.end()
     assert code == 1

@@ -33,6 +33,7 @@ def parse_module(path: Path) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
 
+@cache
 def package_of_module(module: str) -> str:
     """The unit of a module, without the prefix `server`: `debate.rules`.
 
@@ -48,8 +49,13 @@ def package_of_module(module: str) -> str:
     return (module if is_split else folder).removeprefix("server.")
 
 
-def find_imports(path: Path) -> Iterator[str]:
+@cache
+def find_imports(path: Path) -> frozenset[str]:
     """The names of the modules that a file imports anywhere, also with `import_module("…")`."""
+    return frozenset(_find_imports(path))
+
+
+def _find_imports(path: Path) -> Iterator[str]:
     for node in ast.walk(parse_module(path)):
         match node:
             case ast.Import(names=names):
@@ -64,8 +70,13 @@ def find_imports(path: Path) -> Iterator[str]:
                 yield name
 
 
-def find_imports_at_start(path: Path) -> Iterator[str]:
+@cache
+def find_imports_at_start(path: Path) -> frozenset[str]:
     """The names of the modules that are imported with a file, and not only when they are needed."""
+    return frozenset(_find_imports_at_start(path))
+
+
+def _find_imports_at_start(path: Path) -> Iterator[str]:
     for node in parse_module(path).body:
         match node:
             case ast.Import(names=names):
@@ -88,6 +99,7 @@ def imports_by_package() -> dict[str, set[str]]:
     return found
 
 
+@cache
 def package_dependencies() -> dict[str, set[str]]:
     """The other units that each unit imports."""
     return {
