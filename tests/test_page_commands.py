@@ -21,6 +21,7 @@ from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE, START_PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import WITHOUT_SYNC, Server, find_programs
+from tests.support.processes.shells import put_on_path
 
 pytestmark = [pytest.mark.full, pytest.mark.requirement("M7", "N14", "N22")]
 
@@ -83,26 +84,24 @@ def environ(tmp_path: Path) -> Iterator[dict[str, str]]:
     """What a reader's terminal has: the program, and `psql` as a superuser. All others need a password."""
     if find_programs() is None or shutil.which("haproxy", path=PATH) is None:
         pytest.skip("needs a program: haproxy, and PostgreSQL")
-    program = tmp_path / "bin" / "counterpoint"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m counterpoint "$@"\n')
-    program.chmod(0o755)
+    programs = tmp_path / "bin"
+    programs.mkdir()
     [port] = find_ports(1)
     server = Server(*WITHOUT_SYNC, "listen_addresses=localhost", f"port={port}")
     rules = ("local all tests trust", "host all all localhost scram-sha-256")
     (server.directory / "data" / "pg_hba.conf").write_text("\n".join(rules) + "\n")
     try:
         server.start()
-        yield {
-            "PATH": f"{program.parent}:{PATH}",
-            "HOME": str(tmp_path),
-            "PYTHONPATH": str(ROOT),
-            "PGHOST": str(server.directory),
-            "PGPORT": str(port),
-            "PGUSER": "tests",
-            "COUNTERPOINT_OFFLINE": "1",
-            "COUNTERPOINT_MODELS": "scripted",
-        }
+        with put_on_path(programs) as path:
+            yield {
+                "PATH": f"{path}:/usr/sbin",
+                "HOME": str(tmp_path),
+                "PGHOST": str(server.directory),
+                "PGPORT": str(port),
+                "PGUSER": "tests",
+                "COUNTERPOINT_OFFLINE": "1",
+                "COUNTERPOINT_MODELS": "scripted",
+            }
     finally:
         server.stop()
 

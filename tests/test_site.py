@@ -16,6 +16,7 @@ from docs.screenshots import terminal
 from docs.site import DOCS, move_links
 from server.client_configs.clients import CLIENTS
 from tests.support.paths import ROOT
+from tests.support.processes.shells import put_on_path
 
 pytestmark = pytest.mark.requirement("N30")
 
@@ -25,15 +26,11 @@ FILES = ("requirements.md", "plan.md", "migration.sql", "my-reasons.md")
 ANSWERS = "Because it is time.\n\nAnd it can be undone.\n\n"
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as the recipes have it: a repository with a change, documents, and the program on the PATH."""
-    folder = tmp_path_factory.mktemp("desk")
-    programs = folder / "bin"
-    programs.mkdir()
-    for name, command in (("counterpoint", f"{sys.executable} -m counterpoint"), ("python", sys.executable)):
-        (programs / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
-        (programs / name).chmod(0o755)
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder as the recipes have it: a repository with a change, and documents."""
+    folder = tmp_path / "desk"
+    folder.mkdir()
     for name in FILES:
         (folder / name).write_text("What it is about stands here.\n", encoding="utf-8")
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
@@ -44,13 +41,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.full
-def test_every_recipe_of_the_cookbook_runs_as_it_is_written(desk: Path) -> None:
+def test_every_recipe_of_the_cookbook_runs_as_it_is_written(desk: Path, tmp_path: Path) -> None:
     environment = os.environ | {
-        "PATH": f"{desk / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
         "COUNTERPOINT_DB": str(desk / "debates.db"),
         "COUNTERPOINT_MODELS": "scripted",
     }
+    (tmp_path / "python").symlink_to(sys.executable)
 
     def run(script: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -64,13 +60,14 @@ def test_every_recipe_of_the_cookbook_runs_as_it_is_written(desk: Path) -> None:
         )
 
     assert len(RECIPES) == 9
-    for recipe in RECIPES:
-        debate_id = ""
-        if re.search(r"\bID\b", recipe):
-            listed = json.loads(run("counterpoint list --limit 1 --json").stdout)
-            debate_id = listed["debates"][0]["debate_id"]
-        done = run(re.sub(r"\bID\b", debate_id, recipe))
-        assert done.returncode == 0, f"{recipe}\n{done.stderr}"
+    with put_on_path(tmp_path) as environment["PATH"]:
+        for recipe in RECIPES:
+            debate_id = ""
+            if re.search(r"\bID\b", recipe):
+                listed = json.loads(run("counterpoint list --limit 1 --json").stdout)
+                debate_id = listed["debates"][0]["debate_id"]
+            done = run(re.sub(r"\bID\b", debate_id, recipe))
+            assert done.returncode == 0, f"{recipe}\n{done.stderr}"
 
 
 def test_commands_of_other_pages_have_options_that_there_are() -> None:
