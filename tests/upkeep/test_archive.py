@@ -311,9 +311,9 @@ async def test_what_hooks_may_act_on_stays(database: str, tmp_path: Path) -> Non
         assert result.spared == {new: "hooks may act on it until 30 days after its end"}
 
 
-@pytest.mark.full
+@pytest.mark.sqlite
 def test_a_kill_in_the_middle_loses_nothing(cli: Cli, database: str, tmp_path: Path) -> None:
-    debate_ids = anyio.run(make_old, database, *(f"Question {number}?" for number in range(12)))
+    debate_ids = anyio.run(make_old, database, *(f"Question {number}?" for number in range(8)))
     contents = leave_out_keys(anyio.run(read_all, database))
     folder, archived = tmp_path / "archive", list[int]()
     command = [sys.executable, "-m", "counterpoint", "--db", database, "db", "archive", "--before", "90"]
