@@ -108,14 +108,3 @@ async def test_the_round_that_a_refused_fork_names_is_one_that_a_fork_can_begin_
             found = re.search(r"[Pp]ass at_round=(\d+)(?:, or less)?\.$", told)
             assert found, told
             await call(client, "fork_debate", debate_id=debate_id, at_round=int(found[1]))
-
-
-@pytest.mark.anyio
-async def test_a_value_of_several_kinds_is_told_as_one_would_write_it(open_modern: Any) -> None:
-    async with open_modern() as client:
-        told = await expect_tool_error(client, "start_debate", question="Tea?", options={"memory": "all"})
-        assert told.endswith("`options.memory` must be one of off, own or a whole number.")
-        debate_id = (await call(client, "start_debate", question="Tea?"))["debate_id"]
-        await call(client, "step_round", debate_id=debate_id)
-        told = await expect_tool_error(client, "read_debate", debate_id=debate_id, view="round", round=9)
-        assert told.endswith(f"Debate {debate_id} has 1 round so far, no 9.")

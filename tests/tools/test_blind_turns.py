@@ -65,11 +65,11 @@ def build_bot(task: str) -> ScriptedModel:
 @pytest.mark.anyio
 @pytest.mark.parametrize("task", TABLES)
 async def test_it_is_in_nothing_that_a_client_can_read_before_the_caller_s_own_is_in(
-    open_client: Any, task: str
+    open_modern: Any, task: str
 ) -> None:
     asked = {"question": "Ship it?", "run": True, "models": ["bot"], "options": {}, **TABLES[task]}
     asked["options"] = {**asked["options"], "framing": False}
-    async with open_client({"bot": build_bot(task)}) as client:
+    async with open_modern({"bot": build_bot(task)}) as client:
         started = await client.call_tool("start_debate", asked)
         step = started.structured_content
         assert step["status"] == "waiting", step

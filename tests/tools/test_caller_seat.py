@@ -253,16 +253,3 @@ async def test_every_seat_there_is_can_be_the_caller_s(
 
     assert step["status"] == "concluded", step
     assert asked == tasks
-
-
-@pytest.mark.full
-async def test_two_advisors_who_are_the_caller_write_prose_in_every_phase(open_modern: Any) -> None:
-    async with open_modern() as client:
-        first = await begun(client, format="second_opinion")
-        assert "# Your turn\n# Task\nAnswer as you would" in first["awaited"][0]["prompt"]
-        step = await by_hand(client, first)
-
-    assert (step["status"], step["answer"]["head"]) == ("concluded", "Divided")
-    branches = [branch["advice"] for branch in step["answer"]["branches"]]
-    assert branches == ["Advisor 1 speaks in round 3.", "Advisor 2 speaks in round 3."]
-    assert step["answer"]["written_by"] == "server"

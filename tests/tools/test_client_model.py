@@ -8,7 +8,7 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp.types import AudioContent, CallToolResult, ImageContent, TextContent
+from mcp.types import CallToolResult, ImageContent, TextContent
 
 from tests.support.client_calls import call, expect_tool_error
 from tests.support.client_models import ClientModel, always, build_message, hang, once, refuse
@@ -99,9 +99,9 @@ async def test_seats_that_are_due_together_are_asked_together(open_client: Any) 
     assert model.most_at_once == 3
 
 
-async def test_what_is_asked_has_the_rules_apart_and_a_limit_of_tokens(open_client: Any) -> None:
+async def test_what_is_asked_has_the_rules_apart_and_a_limit_of_tokens(open_modern: Any) -> None:
     model = ClientModel()
-    async with open_client(default="client", sampling_callback=model) as client:
+    async with open_modern(default="client", sampling_callback=model) as client:
         limited = [{**one, "max_turn_tokens": 321} for one in THREE]
         opened = await start(client, debaters=limited, run=False)
         ran = await start(client, debaters=limited)
@@ -139,10 +139,10 @@ async def test_an_answer_after_its_time_is_not_recorded(open_client: Any) -> Non
     ]
 
 
-async def test_every_view_says_that_the_clients_model_is_being_asked(open_client: Any) -> None:
+async def test_every_view_says_that_the_clients_model_is_being_asked(open_modern: Any) -> None:
     silent = ClientModel(hang)
     async with (
-        open_client(default="client", sampling_callback=silent) as client,
+        open_modern(default="client", sampling_callback=silent) as client,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(start, client)
@@ -175,15 +175,11 @@ def test_the_terminal_has_no_client_to_ask(cli: Any) -> None:
             build_message("", content=ImageContent(type="image", data="aGk=", mime_type="image/png")),
             "unreadable",
         ),
-        (
-            build_message("", content=AudioContent(type="audio", data="aGk=", mime_type="audio/wav")),
-            "unreadable",
-        ),
     ],
 )
-async def test_an_answer_without_text_is_no_answer(open_client: Any, answer: Any, cause: str) -> None:
+async def test_an_answer_without_text_is_no_answer(open_modern: Any, answer: Any, cause: str) -> None:
     model = ClientModel(always(lambda _: answer, [BEN]))
-    async with open_client(default="client", sampling_callback=model) as client:
+    async with open_modern(default="client", sampling_callback=model) as client:
         ran = await start(client)
         failed = await read_events(client, ran, "failed")
 
@@ -191,10 +187,10 @@ async def test_an_answer_without_text_is_no_answer(open_client: Any, answer: Any
     assert {event["model"] for event in failed} == {"client"}
 
 
-async def test_an_answer_that_was_cut_is_marked(open_client: Any) -> None:
+async def test_an_answer_that_was_cut_is_marked(open_modern: Any) -> None:
     cut = build_message("1. It holds because", stop_reason="maxTokens")
     model = ClientModel(once(lambda _: cut, BEN))
-    async with open_client(default="client", sampling_callback=model) as client:
+    async with open_modern(default="client", sampling_callback=model) as client:
         ran = await start(client)
         spoke = await read_events(client, ran, "spoke")
 
@@ -203,8 +199,8 @@ async def test_an_answer_that_was_cut_is_marked(open_client: Any) -> None:
 
 
 @pytest.mark.parametrize("setup", [{"models": ["client"]}, {"options": {"judges": {"models": ["client"]}}}])
-async def test_a_client_that_lends_no_model_is_told_what_to_use(open_client: Any, setup: Any) -> None:
-    async with open_client() as client:
+async def test_a_client_that_lends_no_model_is_told_what_to_use(open_modern: Any, setup: Any) -> None:
+    async with open_modern() as client:
         problem = await expect_tool_error(client, "start_debate", question="Ship it?", **setup)
         rows = (await call(client, "find_debates"))["debates"]
         started = await call(client, "start_debate", question="Ship it?")
@@ -233,21 +229,21 @@ async def test_the_next_client_is_asked_where_one_left_in_the_middle(open_client
     assert failed == []
 
 
-async def test_a_client_that_reports_several_names_is_one_voice_all_the_same(open_client: Any) -> None:
+async def test_a_client_that_reports_several_names_is_one_voice_all_the_same(open_modern: Any) -> None:
     other = build_message("1. It holds, no source.", model="claude-opus")
     model = ClientModel(always(lambda _: other, [BEN]))
-    async with open_client(default="client", sampling_callback=model) as client:
+    async with open_modern(default="client", sampling_callback=model) as client:
         ran = await start(client)
 
     told = "One client's own model answered for Ada, Ben and Cleo, as client/claude-opus, client/gpt-5-mini"
     assert f"{told}: count it as one voice." in ran["cautions"]
 
 
-async def test_a_client_without_a_model_reads_who_is_awaited(open_client: Any) -> None:
+async def test_a_client_without_a_model_reads_who_is_awaited(open_modern: Any) -> None:
     silent = ClientModel(hang)
-    async with open_client(default="client", sampling_callback=silent) as client:
+    async with open_modern(default="client", sampling_callback=silent) as client:
         begun = await begin(client, silent)
-    async with open_client() as client:
+    async with open_modern() as client:
         seen = await call(client, "step_round", debate_id=begun["debate_id"], wait_seconds=0)
         again = await call(client, "get_verdict", debate_id=begun["debate_id"], wait_seconds=0)
 
@@ -258,13 +254,13 @@ async def test_a_client_without_a_model_reads_who_is_awaited(open_client: Any) -
     assert again["next"].startswith("step_round(")
 
 
-async def test_the_clients_model_may_name_the_positions(open_client: Any) -> None:
+async def test_the_clients_model_may_name_the_positions(open_modern: Any) -> None:
     framing = json.dumps(
         {"kind": "open", "positions": ["Use Kafka", "Use SQLite"], "assumption": "A small team."}
     )
     model = ClientModel(lambda prompt: framing if '"kind"' in prompt else None)
     arguments = {"question": "Which queue?", "format": "advocates", "run": True, "wait_seconds": 5}
-    async with open_client(default="client", sampling_callback=model) as client:
+    async with open_modern(default="client", sampling_callback=model) as client:
         result = await client.call_tool("start_debate", arguments)
 
     assert isinstance(result, CallToolResult)
@@ -293,7 +289,7 @@ async def test_a_person_who_refuses_is_named_with_what_to_do(open_client: Any) -
     )
 
 
-async def test_an_advisor_that_is_the_clients_model_writes_prose_in_every_phase(open_client: Any) -> None:
+async def test_an_advisor_that_is_the_clients_model_writes_prose_in_every_phase(open_modern: Any) -> None:
     model = ClientModel()
     asked = {
         "question": "Ship it?",
@@ -301,7 +297,7 @@ async def test_an_advisor_that_is_the_clients_model_writes_prose_in_every_phase(
         "models": ["scripted", "client"],
         "run": True,
     }
-    async with open_client(sampling_callback=model) as client:
+    async with open_modern(sampling_callback=model) as client:
         ran = await finish(client, await call(client, "start_debate", **asked))
         written = await read_events(client, ran, "advised", "reviewed", "exchanged")
 

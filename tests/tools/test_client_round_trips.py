@@ -214,7 +214,7 @@ async def test_keys_of_another_seat_or_debate_and_answers_of_another_kind_count_
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "state", ["", "no json", '{"asks": "client"}', '{"asks": "client", "debate_id": "2222"}', "{}"]
+    "state", ["no json", '{"asks": "client"}', '{"asks": "client", "debate_id": "2222"}']
 )
 async def test_a_state_that_was_made_up_breaks_nothing(open_modern: Any, state: str) -> None:
     async with open_modern(default="client", sampling_callback=ClientModel()) as client:

@@ -68,19 +68,17 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_modern: Any
     assert [difference["field"] for difference in found["differences"]] == ["judges.models"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
+async def test_bad_changes_open_no_fork(open_modern: Any) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"models": {"Eve": "mine"}}, "nobody is called 'Eve'"),
         ({"question": "Else?"}, "`changes.question` is unknown. There are: models, stances,"),
         ({"judges": {"count": 99}}, "`changes.judges.count` must be at most 9"),
-    ],
-)
-async def test_bad_changes_open_no_fork(open_modern: Any, changes: dict[str, Any], told: str) -> None:
+    ]
     async with open_modern(judges(), "mine") as client:
         parent = await concluded(client)
-        asked = {"debate_id": parent["debate_id"], "at_round": 1, "changes": changes}
-        assert told in await expect_tool_error(client, "fork_debate", **asked)
+        for changes, told in wrong:
+            asked = {"debate_id": parent["debate_id"], "at_round": 1, "changes": changes}
+            assert told in await expect_tool_error(client, "fork_debate", **asked)
         page = await call(client, "find_debates")
 
     assert [row["debate_id"] for row in page["debates"]] == [parent["debate_id"]]
@@ -155,9 +153,7 @@ def test_a_fork_shows_the_past_and_goes_on_live(cli: Cli, past: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--at-round", "9"], 2, "Round 9 is not over"),
         (["--at-round", "1", "--debater", "Bob"], 2, "NAME: STANCE"),
-        (["--at-round", "1", "--instructions", "x" * 8001], 2, "instructions"),
         ([], 2, "--at-round"),
     ],
 )

@@ -47,7 +47,7 @@ class Person:
 
 
 WRITES_NAMES = "Where this asks for a label, write a name."
-DECLINED, CANCELLED = ElicitResult(action="decline"), ElicitResult(action="cancel")
+DECLINED = ElicitResult(action="decline")
 
 
 async def test_a_person_writes_each_turn_in_a_form_that_shows_what_was_said_last(open_client: Any) -> None:
@@ -66,7 +66,7 @@ async def test_a_person_writes_each_turn_in_a_form_that_shows_what_was_said_last
     assert said.splitlines()[0] in person.forms[1].message
 
 
-@pytest.mark.parametrize("answer", [DECLINED, CANCELLED, ElicitResult(action="accept", content={"text": ""})])
+@pytest.mark.parametrize("answer", [DECLINED, ElicitResult(action="accept", content={"text": ""})])
 async def test_a_turn_that_is_not_given_is_asked_once_and_awaited_from_submit_turn(
     open_client: Any, answer: ElicitResult
 ) -> None:
@@ -104,8 +104,8 @@ async def test_a_person_who_does_not_answer_holds_a_call_no_longer_than_it_waits
     assert after["status"] in ("running", "waiting")
 
 
-async def test_where_nobody_can_be_asked_the_seat_is_the_callers(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_where_nobody_can_be_asked_the_seat_is_the_callers(open_modern: Any) -> None:
+    async with open_modern() as client:
         step = await call(client, "start_debate", **ASKED)
         while step["status"] == "waiting":
             turn = {"debate_id": step["debate_id"], "speaker": "Me", "text": f"In round {step['round']}."}
@@ -116,13 +116,13 @@ async def test_where_nobody_can_be_asked_the_seat_is_the_callers(open_client: An
     assert [event["text"] for event in spoke if event["seat"] == "Me"] == ["In round 1.", "In round 2."]
 
 
-async def test_a_person_judges_and_a_ballot_that_is_none_is_left_to_the_tool(open_client: Any) -> None:
+async def test_a_person_judges_and_a_ballot_that_is_none_is_left_to_the_tool(open_modern: Any) -> None:
     finding = {"verdict": "It is right.", "winner": "yes", "reasoning": "Nobody answered it.", "margin": 2}
     ballot = json.dumps(build_ballot("Me", percent=60))
     person = Person("What do you mean?", json.dumps(finding))
     options = {"ballots": "blind", "judges": {"models": ["human"], "both_orders": False}}
     sides = [{**SIDES[0], "model": "human"}, SIDES[1]]
-    async with open_client(elicitation_callback=person) as client:
+    async with open_modern(elicitation_callback=person) as client:
         step = await call(client, "start_debate", **{**ASKED, "debaters": sides, "options": options})
         first = step
         while step["status"] in ("waiting", "running"):
@@ -141,12 +141,12 @@ async def test_a_person_judges_and_a_ballot_that_is_none_is_left_to_the_tool(ope
 
 
 @pytest.mark.requirement("C21")
-async def test_forms_show_a_person_names_also_in_a_second_reading(open_client: Any) -> None:
+async def test_forms_show_a_person_names_also_in_a_second_reading(open_modern: Any) -> None:
     found = {"verdict": "Me is right.", "reasoning": "Bot did not answer.", "winner": "Me", "margin": 2}
     again = {**found, "reasoning": "Bot did not answer this either."}
     person = Person("It works.", "Bot is wrong.", json.dumps(found), json.dumps(again))
     options = {"ballots": "none", "judges": {"models": ["human"], "both_orders": True}}
-    async with open_client(elicitation_callback=person) as client:
+    async with open_modern(elicitation_callback=person) as client:
         step = await call(client, "start_debate", **{**ASKED, "options": options})
         (opened,) = await read_events(client, step, "opened")
         judged = await read_events(client, step, "judged")
@@ -164,7 +164,7 @@ async def test_forms_show_a_person_names_also_in_a_second_reading(open_client: A
 
 
 @pytest.mark.requirement("N1")
-async def test_a_person_who_reviews_answers_reads_the_labels_that_models_read(open_client: Any) -> None:
+async def test_a_person_who_reviews_answers_reads_the_labels_that_models_read(open_modern: Any) -> None:
     """Whose an answer is would tell which is the person's own; and only labels are understood in a reply."""
 
     class Reviewer(Person):
@@ -177,7 +177,7 @@ async def test_a_person_who_reviews_answers_reads_the_labels_that_models_read(op
     person = Reviewer("")
     asked = {"question": "Keep the queue?", "format": "second_opinion", "models": ["scripted", "human"]}
     document = {"title": "Report", "text": "The queue is idle. " * 500}
-    async with open_client(elicitation_callback=person) as client:
+    async with open_modern(elicitation_callback=person) as client:
         step = await call(client, "start_debate", **asked, documents=[document], run=True, wait_seconds=5)
         reviewed = await read_events(client, step, "reviewed")
 

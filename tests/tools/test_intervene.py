@@ -61,13 +61,8 @@ async def in_flight(open_modern: Any, **options: Any) -> AsyncIterator[InFlight]
 
 
 STEERED: list[tuple[str, dict[str, Any], str]] = [
-    ("extend", {"rounds": 2}, "2 rounds more, 4 in all, from the next round on."),
     ("extend", {"rounds": 1, "limits": {"max_calls": 30}}, "limits are in force from the next question on"),
-    ("weights", {"weights": {"judge 1": 1.5}}, "Votes are counted so when the verdict is made."),
-    ("threshold", {"threshold": 0.75}, "3/4 of the votes' weight or more, when the verdict is made."),
     ("replace_model", {"to": "Ada", "model": "mine"}, "An answer under way is kept."),
-    ("replace_model", {"to": "Ada", "model": "caller"}, "An answer under way is kept."),
-    ("challenge", {"to": "Bob", "text": "Prove it."}, "Bob is to answer it in the next turn"),
     ("inject", {"text": "News."}, "Everybody reads it with every question put from now on."),
 ]
 

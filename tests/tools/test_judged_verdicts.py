@@ -8,7 +8,6 @@ import pytest
 
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from tests.support.biased_judges import BIASED, PromptText, answer_finding
 from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model, read_verdict
 
@@ -157,44 +156,6 @@ async def test_a_verdict_against_the_private_ballots_is_not_decided_and_says_so_
     assert found.content[0].text.count("In private") == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "is_heard"),
-    [
-        ("I can't help with that.", False),
-        ("Keep Postgres: nothing speaks for Kafka.", False),
-        ("The weather is fine.", False),
-        ("Add Kafka, because a queue in a table stops at a thousand jobs a second.", True),
-    ],
-    ids=["it refuses", "it defects", "it says nothing of it", "it argues"],
-)
-async def test_nine_judges_do_not_decide_over_a_side_for_which_nobody_argued(
-    open_modern: Any, words: str, is_heard: bool
-) -> None:
-    def judge_by_content(request: Request) -> str:
-        if request.prompt.summary.task != "judgment":
-            return build_reply_text(request)
-        prompt = PromptText(request.prompt.messages[-1].content)
-        winner = next(key for key, stance in prompt.positions.items() if stance == "keep Postgres")
-        argued = {key for key, body in prompt.turns if key == winner or "Add Kafka" in body}
-        found = json.loads(answer_finding(prompt, winner))
-        return json.dumps(found | {"unargued": [key for key in prompt.keys if key not in argued]})
-
-    judges = {f"j{n}": ScriptedModel(judge_by_content, name=f"f{n}/x") for n in range(9)}
-    debaters = {"p": ScriptedModel(name="v/p"), "q": ScriptedModel(lambda _: f"{words} " * 8, name="w/q")}
-    asked = {
-        "question": "Where do jobs wait?",
-        "debaters": [{**SIDES[0], "model": "p"}, {**SIDES[1], "model": "q"}],
-        "options": {"judges": {"models": [*judges]}, "ballots": "none"},
-    }
-    async with open_modern({**judges, **debaters}) as client:
-        found = await call(client, "start_debate", **asked, run=True, wait_seconds=30)
-    told = "Not heard: Ben did not argue for its position, say 9 of 9 judges."
-    assert found["answer"]["head"] == f"{'Agreed' if is_heard else 'Leaning'} (9 of 9 judges, 9 families)"
-    assert found["outcome"] == ("decided" if is_heard else "leaning")
-    assert (told in found["cautions"]) is not is_heard
-    assert sum(len(judge.requests) for judge in judges.values()) == 9
-
-
 @pytest.mark.parametrize("format_name", ["round_robin", "settle"])
 async def test_what_a_panel_without_judges_holds_in_private_stands_with_its_result(
     open_modern: Any, format_name: str
@@ -214,26 +175,17 @@ async def test_what_a_panel_without_judges_holds_in_private_stands_with_its_resu
     assert all("is the easiest to undo" in one["text"] for one in findings)
 
 
-@pytest.mark.parametrize(
-    ("bias", "count"), [("the first listed", 1), ("a fixed key", 2), ("the side that spoke last", 3)]
-)
-async def test_judges_who_follow_a_place_or_a_label_find_for_nobody_and_read_twice(
-    open_modern: Any, bias: str, count: int
-) -> None:
-    def follow(request: Request) -> str:
-        if request.prompt.summary.task != "judgment":
-            return build_reply_text(request)
-        prompt = PromptText(request.prompt.messages[-1].content)
-        return answer_finding(prompt, BIASED[bias](prompt, ""))
-
-    judges = {f"j{n}": ScriptedModel(follow, name=f"f{n}/x") for n in range(count)}
+@pytest.mark.requirement("N3")
+async def test_that_all_models_are_of_one_family_is_said_whoever_sells_them(open_modern: Any) -> None:
+    sold = ("openrouter/anthropic/claude-5", "bedrock/us.anthropic.claude-5-v1:0", "vertex_ai/claude-4")
+    models = {name: ScriptedModel(name=model) for name, model in zip(("p", "q", "r"), sold, strict=True)}
+    debaters = [{**side, "model": model} for side, model in zip(SIDES, ("p", "q"), strict=True)]
     asked = {
         "question": "Where do jobs wait?",
-        "debaters": [{**SIDES[0], "model": "p"}, {**SIDES[1], "model": "q"}],
-        "options": {"judges": {"models": [*judges]}, "ballots": "none"},
+        "debaters": debaters,
+        "models": ["r"],
+        "format": "round_robin",
     }
-    debaters = {name: ScriptedModel(name=f"{name}/x") for name in ("p", "q")}
-    async with open_modern({**judges, **debaters}) as client:
-        found = await call(client, "start_debate", **asked, run=True, wait_seconds=30)
-    assert (found["outcome"], found["winner"], found["answer"]["head"]) == ("undecided", "", "Open")
-    assert [len(judge.requests) for judge in judges.values()] == [2] * count
+    async with open_modern(models) as client:
+        found = await client.call_tool("start_debate", {**asked, "run": True, "wait_seconds": 30})
+    assert "one family (anthropic)" in found.content[0].text.replace("one model family", "one family")

@@ -94,14 +94,13 @@ async def test_a_person_is_asked_once_and_may_put_them_otherwise(open_client: An
     [
         Person(),
         Person("decline"),
-        Person("cancel"),
         Person(position_1="x" * 501),
         Person(position_9="Use Redis"),
     ],
-    ids=["accepted", "declined at once", "cancelled", "too long", "another field"],
+    ids=["accepted", "declined at once", "too long", "another field"],
 )
-async def test_any_other_answer_leaves_what_was_proposed(open_client: Any, person: Person) -> None:
-    async with open_client({"mine": build_framer()}, elicitation_callback=person) as client:
+async def test_any_other_answer_leaves_what_was_proposed(open_modern: Any, person: Person) -> None:
+    async with open_modern({"mine": build_framer()}, elicitation_callback=person) as client:
         ran = await call(client, "start_debate", **ASKED, run=True)
         revised = await read_events(client, ran, "positions_revised")
 
@@ -110,10 +109,10 @@ async def test_any_other_answer_leaves_what_was_proposed(open_client: Any, perso
     assert revised == []
 
 
-async def test_nobody_is_asked_where_there_is_nothing_to_confirm(open_client: Any) -> None:
+async def test_nobody_is_asked_where_there_is_nothing_to_confirm(open_modern: Any) -> None:
     person = Person(position_1="Use SQLite")
     who = [{"name": "Ada", "stance": "Use Kafka"}, {"name": "Bob", "stance": "Use Redis"}]
-    async with open_client({"mine": build_framer()}, elicitation_callback=person) as client:
+    async with open_modern({"mine": build_framer()}, elicitation_callback=person) as client:
         named = await call(client, "start_debate", **ASKED, debaters=who)
         off = await call(client, "start_debate", **{**ASKED, "options": {"framing": False}})
         at_once = await call(client, "start_debate", **ASKED, run=True, wait_seconds=0)
@@ -137,7 +136,7 @@ async def test_a_question_that_nobody_could_frame_says_how_to_name_positions(
 
 
 @pytest.mark.requirement("N10")
-async def test_a_person_who_declines_them_pays_for_no_debate(open_client: Any) -> None:
+async def test_a_person_who_declines_them_pays_for_no_debate(open_modern: Any) -> None:
     class Reader(Person):
         async def __call__(self, context: Any, params: Any) -> ElicitResult | ErrorData:
             shown = anyio.current_time()
@@ -146,7 +145,7 @@ async def test_a_person_who_declines_them_pays_for_no_debate(open_client: Any) -
             return await super().__call__(context, params)
 
     model = build_framer()
-    async with open_client({"mine": model}, elicitation_callback=Reader("decline")) as client:
+    async with open_modern({"mine": model}, elicitation_callback=Reader("decline")) as client:
         declined = await call(client, "start_debate", **ASKED, run=True)
         repeated = await call(client, "start_debate", **ASKED, run=True)
         later = await call(client, "get_verdict", debate_id=declined["debate_id"])

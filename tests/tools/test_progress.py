@@ -64,9 +64,9 @@ async def test_a_second_opinion_names_who_answered_and_how_many_are_left(open_cl
     assert any("waiting for Ada (scripted" in message and "and Ben (" in message for *_, message in reports)
 
 
-async def test_the_total_grows_with_the_plan(open_client: Any) -> None:
+async def test_the_total_grows_with_the_plan(open_modern: Any) -> None:
     gate, reports = Gate(), Reports()
-    async with open_client({"gated": gate.model}, "gated") as client, anyio.create_task_group() as tasks:
+    async with open_modern({"gated": gate.model}, "gated") as client, anyio.create_task_group() as tasks:
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
 
         async def wait_for_verdict() -> None:

@@ -14,11 +14,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N18", "D4")]
 INTERVENTIONS: list[dict[str, Any]] = [
     {"action": "pause"},
     {"action": "inject", "text": "Mind the costs.", "reason": "they forget"},
-    {"action": "challenge", "text": "Name a price.", "to": "Proponent"},
-    {"action": "instruct", "text": "Be brief.", "to": "judge 1"},
     {"action": "extend", "rounds": 2, "limits": {"max_calls": 90, "max_seconds": 900}},
-    {"action": "threshold", "threshold": "2/3"},
-    {"action": "replace_model", "to": "Proponent", "model": "scripted?chars=900"},
     {"action": "retract", "to": "Proponent", "round": 1},
     {"action": "conclude"},
 ]

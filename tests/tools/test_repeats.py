@@ -87,10 +87,10 @@ async def test_a_call_that_asks_for_something_else_begins_another(
         assert await count_debates(client) == 2
 
 
-async def test_another_caller_s_debate_is_never_joined(open_client: Any) -> None:
+async def test_another_caller_s_debate_is_never_joined(open_modern: Any) -> None:
     async with (
-        open_client() as mine,
-        open_client(client_info=Implementation(name="other", version="1")) as yours,
+        open_modern() as mine,
+        open_modern(client_info=Implementation(name="other", version="1")) as yours,
     ):
         first = await call(mine, "start_debate", **ASKED)
         other = await call(yours, "start_debate", **ASKED)
@@ -117,17 +117,7 @@ async def test_calls_that_are_given_up_buy_one_debate(open_client: Any) -> None:
     assert len(seats) == len({*seats})
 
 
-async def test_a_debate_that_only_was_opened_is_run_when_the_repeat_says_so(open_modern: Any) -> None:
-    async with open_modern() as client:
-        opened = await call(client, "start_debate", **ASKED)
-        ran = await run_debate(client)
-        looked = await call(client, "start_debate", **ASKED)
-
-    assert (opened["round"], ran["status"], looked["status"]) == (0, "concluded", "concluded")
-    assert {opened["debate_id"]} == {ran["debate_id"], looked["debate_id"]}
-
-
-async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_client: Any) -> None:
+async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_modern: Any) -> None:
     asked_for = {"question": "Which queue?", "format": "advocates", "options": {"framing": True}, "run": True}
     shown, answered = anyio.Event(), anyio.Event()
     ended: list[dict[str, Any]] = []
@@ -137,7 +127,7 @@ async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_client: A
         await answered.wait()
         return ElicitResult(action="accept", content={"position_1": "Use Redis"})
 
-    async with open_client(
+    async with open_modern(
         {"mine": build_scripted_model(framing=QUEUES)}, "mine", elicitation_callback=confirm
     ) as client:
 
@@ -157,17 +147,6 @@ async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_client: A
     assert [step["status"] for step in ended] == ["concluded"] * 2
     for step in ended:
         assert [row["stance"] for row in step["positions"]] == ["Use Redis", "Use neither"]
-
-
-async def test_a_repeat_has_the_positions_named_that_a_killed_server_left_open(open_modern: Any) -> None:
-    asked = {"question": "Which queue?", "format": "advocates", "options": {"framing": True}}
-    async with open_modern({"mine": ScriptedModel(delay=30)}, "mine") as client:
-        first = await call(client, "start_debate", **asked, wait_seconds=0)
-    async with open_modern({"mine": build_scripted_model(framing=QUEUES)}, "mine") as client:
-        joined = await call(client, "start_debate", **asked)
-
-    assert (joined["joined"], joined["debate_id"]) == (True, first["debate_id"])
-    assert [position["stance"] for position in joined["positions"]] == ["Use Kafka", "Use neither"]
 
 
 @pytest.mark.full

@@ -77,25 +77,22 @@ def rank(query: str, texts: Sequence[list[str]]) -> list[int]:
     return sorted(range(len(texts)), key=lambda place: -scores[place])
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_a_search_in_the_words_of_people_finds_start_debate_among_the_first(query: str) -> None:
+def rank_tools(query: str) -> list[str]:
     """As hosts rank: by name, description and names of arguments, beside the tools of popular servers."""
     listed = load_listed_tools().values()
     shown = [f"{tool.name} {tool.description} {' '.join(tool.input_schema['properties'])}" for tool in listed]
-    texts = [*map(read_words, shown), *map(read_words, NEIGHBOURS.strip().splitlines())]
+    neighbours = NEIGHBOURS.strip().splitlines()
+    names = [*load_listed_tools(), *neighbours]
+    return [names[place] for place in rank(query, [*map(read_words, (*shown, *neighbours))])]
 
-    assert [*load_listed_tools()].index("start_debate") in rank(query, texts)[:3]
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_search_in_the_words_of_people_finds_start_debate_among_the_first(query: str) -> None:
+    assert "start_debate" in rank_tools(query)[:3]
 
 
 @pytest.mark.parametrize(
     "query", ["open a pull request", "click a button", "read a file", "list my issues", "run code"]
 )
 def test_a_search_for_other_things_does_not(query: str) -> None:
-    listed = load_listed_tools()
-    shown = [
-        f"{tool.name} {tool.description} {' '.join(tool.input_schema['properties'])}"
-        for tool in listed.values()
-    ]
-    texts = [*map(read_words, shown), *map(read_words, NEIGHBOURS.strip().splitlines())]
-
-    assert rank(query, texts)[0] >= len(listed)
+    assert rank_tools(query)[0] not in load_listed_tools()

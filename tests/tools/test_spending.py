@@ -50,9 +50,9 @@ async def test_a_person_who_agrees_is_asked_once_with_the_estimate(open_client: 
 
 @pytest.mark.parametrize("person", [Person("decline"), Person("accept", start=False)])
 async def test_what_a_person_declines_is_not_started_and_costs_nothing(
-    open_client: Any, person: Person
+    open_modern: Any, person: Person
 ) -> None:
-    async with opened(open_client, person) as client:
+    async with opened(open_modern, person) as client:
         told = await expect_tool_error(client, "start_debate", **ASKED)
         rows = (await call(client, "find_debates"))["debates"]
 
@@ -60,26 +60,26 @@ async def test_what_a_person_declines_is_not_started_and_costs_nothing(
     assert rows == []
 
 
-async def test_where_nobody_says_yes_or_no_the_debate_is_started(open_client: Any) -> None:
+async def test_where_nobody_says_yes_or_no_the_debate_is_started(open_modern: Any) -> None:
     for person in (Person("cancel"), None):
-        async with opened(open_client, person) as client:
+        async with opened(open_modern, person) as client:
             ran = await call(client, "start_debate", **ASKED, again=True)
         assert ran["status"] == "concluded"
 
 
 @pytest.mark.parametrize("settings", [{"confirm_cost_usd": "0"}, {"confirm_cost_usd": "5000"}])
-async def test_nobody_is_asked_without_a_limit_or_below_it(open_client: Any, settings: Any) -> None:
+async def test_nobody_is_asked_without_a_limit_or_below_it(open_modern: Any, settings: Any) -> None:
     person = Person("decline")
-    async with opened(open_client, person, **settings) as client:
+    async with opened(open_modern, person, **settings) as client:
         ran = await call(client, "start_debate", **ASKED)
 
     assert ran["status"] == "concluded"
     assert person.forms == []
 
 
-async def test_a_fork_is_confirmed_as_well(open_client: Any) -> None:
+async def test_a_fork_is_confirmed_as_well(open_modern: Any) -> None:
     person = Person("accept", start=True)
-    async with opened(open_client, person) as client:
+    async with opened(open_modern, person) as client:
         ran = await call(client, "start_debate", **ASKED)
         person.answer = ElicitResult(action="decline")
         fork = {"debate_id": ran["debate_id"], "at_round": 1}

@@ -94,8 +94,6 @@ STATES: dict[str, dict[str, Any]] = {
         "asked": ADVISORS,
         "outcome": "undecided",
     },
-    "paused below the quorum of advisors": {"models": {"p": ScriptedModel(fail)}, "asked": ADVISORS},
-    "waiting for an advisor": {"asked": {**ADVISORS, "models": ["caller"]}},
     "concluded with a result alone": {"asked": {"format": "round_robin"}},
     "concluded with a result in a shape": {
         "asked": {"format": "round_robin", "options": {"output_schema": {"type": "object"}}}
