@@ -68,7 +68,7 @@ def litellm_used() -> None:
 
 
 POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.full)
-BOTH_DATABASES = ("engine", "hooks", "upkeep")
+BOTH_DATABASES = ("upkeep",)
 """Folders whose tests of a `database` run over SQLite and PostgreSQL, unless they are marked `sqlite`.
 
 In other folders those do that are marked `both_databases`.

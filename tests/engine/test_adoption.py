@@ -73,6 +73,7 @@ async def open_two(stack: AsyncExitStack, here: str, elsewhere: Path) -> tuple[D
     return one, other
 
 
+@pytest.mark.both_databases
 async def test_an_imported_debate_counts_once_it_is_adopted_and_never_before(
     database: str, tmp_path: Path
 ) -> None:
@@ -186,7 +187,6 @@ async def test_what_ends_here_after_it_began_elsewhere_says_which_part_is_whose(
         assert await recall_ids(here) == set()
 
 
-@pytest.mark.sqlite
 async def test_every_view_and_every_list_says_who_recorded_a_debate(database: str, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         here, elsewhere = await open_two(stack, database, tmp_path / "elsewhere.db")
@@ -217,7 +217,6 @@ async def test_every_view_and_every_list_says_who_recorded_a_debate(database: st
         ]
 
 
-@pytest.mark.sqlite
 async def test_a_database_from_elsewhere_brings_no_ledger_and_no_memory_and_claims_no_signature(
     tmp_path: Path,
 ) -> None:
@@ -249,7 +248,6 @@ async def test_a_database_from_elsewhere_brings_no_ledger_and_no_memory_and_clai
 
 
 @pytest.mark.full
-@pytest.mark.sqlite
 async def test_thirty_copies_prove_no_judge_and_are_told_to_no_debate(database: str, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         here, elsewhere = await open_two(stack, database, tmp_path / "elsewhere.db")

@@ -12,7 +12,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.engines import open_engine, run_debate
 from tests.support.upkeep import check_database, needs_upkeep
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
@@ -107,17 +107,3 @@ async def test_callers_fakes_and_debates_without_blind_ballots_have_no_rows_of_d
         await settle(manager, (await run(manager, RIGHT, WRONG, ballots="none")).id)
         await settle(manager, (await run(manager, "scripted", "scripted")).id)
         assert await list_ballots(manager) == []
-
-
-@pytest.mark.full
-async def test_a_model_that_held_the_truth_in_twenty_debates_is_chosen() -> None:
-    async with open_debaters() as manager:
-        for _ in range(20):
-            await settle(manager, (await run(manager, RIGHT, WRONG)).id)
-        candidates = [WRONG, RIGHT, "mine"]
-        rows = [{"name": "Ada", "stance": SHIP}, {"name": "Ben", "stance": WAIT, "model": UNSURE}]
-        options = {"team": {"candidates": candidates}, "seed": 3}
-        setup = (await start_debate(manager, debaters=rows, options=options)).debate.setup
-        assert setup.team is not None
-        assert setup.team.chosen == (RIGHT,)
-        assert setup.team.settled_items == 20

@@ -20,7 +20,7 @@ from tests.support.engines import run_debate
 from tests.support.patience import PATIENCE
 from tests.support.provider.stub import Stub, StubRequest
 
-pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("N11")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N11")]
 
 KEYS = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
 TERRA = "openai/gpt-5.6-terra"

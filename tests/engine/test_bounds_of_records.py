@@ -75,16 +75,10 @@ def test_no_answer_takes_more_requests_than_a_record_allows() -> None:
     ("said", "told"),
     [
         ({"attempts": MOST_RECORDED + 1}, "usage.attempts: from 1"),
-        ({"attempts": 0}, "usage.attempts: from 1"),
-        ({"input_tokens": 10**13}, "usage.input_tokens: no answer has so many"),
-        ({"milliseconds": 10**10}, "usage.milliseconds: no answer takes so long"),
-        ({"cost_usd": "1000001"}, "usage.cost_usd: at most"),
         ({"cost_usd": "0." + "1" * 300}, "cost_usd: one clean line"),
         ({"sent_tokens": 1, "input_tokens": 9}, "usage.sent_tokens: there were more"),
-        ({"reused_tokens": 1}, "usage.reused_tokens: it was not reused"),
         ({"reused_from": "k3x9w2m4p7qr#17"}, "usage.reused_from: n"),
         ({"model": "caller"}, "is no seat of the caller's"),
-        ({"model": ""}, "is no seat of the caller's"),
     ],
 )
 async def test_what_no_record_may_hold_is_a_failure_of_the_model_that_says_it(

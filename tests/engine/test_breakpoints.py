@@ -14,7 +14,7 @@ from tests.support.engines import open_engine, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
-pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("D23")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D23")]
 
 
 async def run_until_it_stops(manager: DebateManager, *pause_when: str, **fields: Any) -> DebateSnapshot:
@@ -69,7 +69,6 @@ PAUSE = {"intervene": {"action": "pause"}}
     ("on", "when", "stops_in"),
     [
         ("agent_message", {"round": 2}, 2),
-        ("phase_end", {"phase": "rebuttal"}, 3),
         ("phase_start", {"phase": "verdict"}, 3),
         ("debate_start", {}, 0),
     ],

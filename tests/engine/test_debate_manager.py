@@ -104,6 +104,7 @@ async def test_a_secret_that_code_writes_into_a_prompt_is_not_recorded(database:
     assert "hunter2" not in written.model_dump_json()
 
 
+@pytest.mark.both_databases
 @pytest.mark.full
 async def test_many_debates_at_once_do_not_mix(database: str) -> None:
     def echo(request: Request) -> str:
@@ -118,18 +119,6 @@ async def test_many_debates_at_once_do_not_mix(database: str) -> None:
 
     for number, snapshot in enumerate(after):
         assert [turn.text for turn in snapshot.debate.turns] == [f"Question {number}?"] * 2
-
-
-async def test_what_cannot_be_debated_is_refused_before_anything_is_written(database: str) -> None:
-    async with open_engine(database, default="") as running:
-        with pytest.raises(DebateNotFoundError):
-            await running.load("nobody")
-        with pytest.raises(InvalidRequestError, match="needs a key, and ANTHROPIC_API_KEY"):
-            await start_debate(running, question="Q?", models=["anthropic/claude"])
-        with pytest.raises(InvalidRequestError, match="is not a model name"):
-            await start_debate(running, question="Q?", models=[" "])
-
-        assert await running.store.find() == []
 
 
 async def test_an_exception_of_the_caller_is_not_wrapped_into_a_group(database: str) -> None:

@@ -18,6 +18,7 @@ async def test_a_debate_that_nobody_has_written_to_is_not_read_again(database: s
             await running.store.read(ended.id)
 
 
+@pytest.mark.both_databases
 async def test_what_another_process_has_written_is_read(database: str) -> None:
     async with (
         open_engine(database, default="scripted") as one,

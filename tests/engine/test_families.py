@@ -18,6 +18,7 @@ from tests.support.upkeep import delete_debate, needs_upkeep
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
 
 
+@pytest.mark.both_databases
 @needs_upkeep
 async def test_a_family_holds_forks_of_forks_and_none_that_was_deleted(database: str | Path) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
@@ -38,6 +39,7 @@ async def test_a_family_holds_forks_of_forks_and_none_that_was_deleted(database:
         assert ({member.id for member in left.members}, left.left_out) == (related - {fork}, 0)
 
 
+@pytest.mark.both_databases
 @needs_upkeep
 async def test_relatives_that_cannot_be_read_are_named_beside_the_others(database: str | Path) -> None:
     async with open_engine(database, ScriptedModel()) as manager:

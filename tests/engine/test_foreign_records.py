@@ -96,6 +96,7 @@ async def test_one_that_was_asked_for_goes_on_after_a_crash_too(database: str) -
         assert (await manager.follow(debate_id, wait=PATIENCE)).status == "concluded"
 
 
+@pytest.mark.both_databases
 async def test_another_process_learns_that_it_was_asked_for(database: str) -> None:
     debate_id = await leave_behind(database, signing_key=OTHER_KEY)
     async with open_engine(database, ScriptedModel()) as one, open_engine(database, ScriptedModel()) as two:
@@ -133,6 +134,7 @@ async def test_a_debate_stops_that_something_else_writes_to_while_it_runs(databa
         assert (await manager.step(snapshot.id, wait=PATIENCE)).debate.round == 2
 
 
+@pytest.mark.both_databases
 async def test_a_seal_is_of_one_debate_and_one_head(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         one, two = await run_round(manager), await run_round(manager)

@@ -66,6 +66,7 @@ async def storage(database: str) -> AsyncIterator[Storage]:
         yield opened
 
 
+@pytest.mark.both_databases
 async def test_an_answer_that_another_process_recorded_first_is_dropped(storage: Storage) -> None:
     gates = Gate(), Gate()
     async with build_manager(storage, ScriptedModel()) as manager:
@@ -83,6 +84,7 @@ async def test_an_answer_that_another_process_recorded_first_is_dropped(storage:
     assert sorted(turn.seat for turn in after.debate.turns) == ["Opponent", "Proponent"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.requirement("N10")
 async def test_what_a_dropped_answer_might_have_taken_is_given_back(storage: Storage) -> None:
     gate, leases = Gate(), Leases(storage.leases, utc_now)
@@ -134,6 +136,7 @@ async def test_a_lease_passes_to_another_process_only_when_it_has_expired(tmp_pa
         await storage.close()
 
 
+@pytest.mark.both_databases
 async def test_a_verdict_is_awaited_while_another_process_runs_the_round(storage: Storage) -> None:
     gate, idle, reported = Gate(), ScriptedModel(), anyio.Event()
 
@@ -204,7 +207,6 @@ async def test_a_failing_database_costs_no_lease(storage: Storage) -> None:
     await leases.release("one")
 
 
-@pytest.mark.sqlite
 async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(database: str) -> None:
     storage = await SqliteStorage.open(database, lock_timeout=0.01)
     async with build_manager(storage, ScriptedModel()) as manager:
@@ -268,6 +270,7 @@ class SlowRelease:
         await self.storage.leases.release(*values)
 
 
+@pytest.mark.both_databases
 async def test_a_lease_that_is_being_released_is_not_lost_by_who_asks_for_it_again(database: str) -> None:
     async with open_any_storage(database) as storage:
         slow: Any = SlowRelease(storage)

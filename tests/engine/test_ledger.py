@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from server.debate.analysis.judgments import Judgment, Reading
-from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.interventions.action import InterventionRequest
 from server.debate.records.setup import check_opened
@@ -20,7 +19,7 @@ from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.patience import PATIENCE
 from tests.support.upkeep import check_database, needs_upkeep
 
@@ -130,50 +129,6 @@ async def test_an_outcome_that_is_said_again_is_recorded_once(database: str) -> 
         assert (repeated.debate.version, told) == (once.debate.version, "That outcome is recorded already.")
 
 
-@needs_upkeep
-async def test_two_servers_record_one_outcome_each_and_agree_on_the_last(database: str) -> None:
-    async with open_judged(database) as one, open_judged(database) as other:
-        ended = await run_judged(one)
-        await other.load(ended.id)
-        await settle(one, ended.id, "Ada")
-        last, _ = await settle(other, ended.id, "Ben")
-        assert (await one.load(ended.id)).debate.outcome == last.debate.outcome
-        assert [gold for *_, gold in await list_votes(one)] == ["Ben", "Ben"]
-        assert (await check_database(one)).problems == ()
-
-
-async def test_what_is_no_position_or_not_over_has_no_outcome(database: str) -> None:
-    async with open_judged(database) as manager:
-        running = await run_round(manager, debaters=DEBATERS)
-        with pytest.raises(InvalidRequestError, match="The debate has not ended"):
-            await settle(manager, running.id, "Ada")
-        ended = await run_judged(manager)
-        with pytest.raises(InvalidRequestError, match=r"Say in `to` who turned out right.* Positions: Ada"):
-            await settle(manager, ended.id, "Cleo")
-        with pytest.raises(InvalidRequestError, match="The debate is over"):
-            await manager.intervene(ended.id, "inject", InterventionRequest(text="x"), actor="Kim")
-
-
-@needs_upkeep
-async def test_an_outcome_is_exported_and_imported_and_not_forked(database: str, tmp_path: Path) -> None:
-    async with open_judged(database) as manager:
-        ended = await run_judged(manager)
-        await settle(manager, ended.id, "Ada", "Seen.")
-        data = json.loads(json.dumps(await export_debate(manager, ended.id)))
-        fork = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
-        assert fork.debate.outcome is None
-        with pytest.raises(InvalidRequestError, match="Nothing would come after round 3"):
-            await manager.fork(ended.id, 3, ChangesInput(), actor="test")
-        assert len(await list_votes(manager)) == 2
-    async with open_judged(tmp_path / "elsewhere.db") as elsewhere:
-        restored, _ = await restore_debate(elsewhere, data)
-        assert restored.debate.outcome is not None
-        assert await list_votes(elsewhere) == []
-        await elsewhere.store.adopt(restored.id)
-        assert await list_votes(elsewhere) == [(BAD, "Ben", "Ada"), (GOOD, "Ada", "Ada")]
-        assert (await check_database(elsewhere)).problems == ()
-
-
 async def test_a_debate_uses_what_was_known_of_its_judges_when_it_began(database: str) -> None:
     async with open_judged(database) as manager:
         before = await run_judged(manager)
@@ -220,6 +175,7 @@ async def test_a_file_in_which_weights_do_not_follow_from_records_is_refused(dat
                 check_opened(changed)
 
 
+@pytest.mark.both_databases
 async def test_two_processes_that_import_both_readings_at_once_lose_none(database: str) -> None:
     whole = [label(n, GOOD, "right") for n in range(50)]
     async with (
@@ -260,6 +216,7 @@ async def test_advice_that_turned_out_right_is_known_when_the_same_models_advise
         assert build_report(restored.debate) == build_report(again.debate)
 
 
+@pytest.mark.both_databases
 @needs_upkeep
 async def test_rows_are_written_again_where_they_do_not_follow_from_the_entries(database: str) -> None:
     async with open_judged(database) as manager:

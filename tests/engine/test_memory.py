@@ -80,7 +80,7 @@ UNRELATED = (
 )
 
 
-@pytest.mark.parametrize("count", [1, 3, len(CONCLUDED)])
+@pytest.mark.parametrize("count", [1, len(CONCLUDED)])
 async def test_a_question_on_another_matter_is_not_related(tmp_path: Path, count: int) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         for n, question in enumerate(CONCLUDED[:count]):
@@ -149,13 +149,6 @@ async def plant_hidden(store: DebateStore, question: str, count: int) -> None:
         await conclude(storage, f"back{n}", question, details={"tags": ["retracted"]}, seal=seal)
         await conclude(storage, f"dry{n}", question, details={"models": ["scripted?delay=1"]}, seal=seal)
         await conclude(storage, f"fork{n}", question, family="another", seal=seal)
-
-
-async def test_a_mirror_is_not_recalled_beside_its_debate(tmp_path: Path) -> None:
-    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
-        ended = await run_debate(manager, question=BILLING, options={"mirror": True})
-        assert ended.debate.mirror_opened
-        assert await recall_ids(manager) == [ended.id]
 
 
 @needs_upkeep

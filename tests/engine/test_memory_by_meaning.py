@@ -14,11 +14,8 @@ import pytest
 from server.debate.facts.answers import Usage, build_embedding_key
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.memory import (
-    FAR_APART,
     NEWEST,
     choose_close,
-    find_group,
-    find_newest,
     recall,
 )
 from server.engine.database.store import DebateStore
@@ -108,18 +105,6 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
             assert await recall_ids(store, question) == [billing.id]
 
 
-@pytest.mark.full
-async def test_no_more_than_the_newest_are_compared(tmp_path: Path) -> None:
-    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
-        storage, seal = manager.store.storage, get_seal(manager.store)
-        await conclude(storage, "mirror", PARTY, details={"mirror_of": "another"}, seal=seal)
-        for n in range(2 * NEWEST - 2):
-            await conclude(storage, f"s{n}", PARTY, seal=seal)
-        await conclude(storage, "last", PARTY, details={"mirror_of": "another"}, seal=seal)
-        found = await find_newest(manager.store, partial(find_group, with_dry_runs=False))
-        assert [one.stream for one in found] == [f"s{n}" for n in reversed(range(NEWEST - 2, 2 * NEWEST - 2))]
-
-
 async def test_a_question_asked_often_is_found_in_other_words(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         store = manager.store
@@ -153,20 +138,6 @@ async def test_where_a_model_tells_nothing_apart_words_decide(tmp_path: Path) ->
 
 async def embed_alike(texts: Sequence[str], _: str) -> tuple[list[Vector], Usage]:
     return [(1.0, 0.0) for _ in texts], Usage(model="planted", cost_usd="0")
-
-
-async def test_each_text_is_embedded_once_for_all_debates_and_processes(tmp_path: Path) -> None:
-    words = []
-    for question in (BILLING, f"{BILLING} Now?"):
-        async with open_engine(tmp_path / "db", ScriptedModel(), embeddings="scripted") as manager:
-            await run_debate(manager, question=BILLING)
-            asked = await run_debate(manager, question=question, options={"memory": "own"})
-            memory = asked.debate.setup.memory
-            assert memory
-            assert len(memory.ids) >= 1
-            words.append(memory.usage.input_tokens if memory.usage else 0)
-    far_apart = sum(len(text.split()) for text in FAR_APART)
-    assert words == [8 + far_apart, 9]
 
 
 @dataclass

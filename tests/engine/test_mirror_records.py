@@ -14,7 +14,7 @@ from server.engine.receipts import find_receipt
 from server.engine.transfer import export_debate, restore_debate
 from server.engine.verification import Keys, verify_file
 from tests.support.engines import run_debate
-from tests.support.mirrored_debates import engine, find_mirrors
+from tests.support.mirrored_debates import engine
 from tests.support.patience import PATIENCE
 from tests.support.planted_effects import JUDGES, Planted, describe_debate
 
@@ -63,28 +63,17 @@ async def test_an_outcome_gives_the_ledger_a_row_for_each_judge_of_the_debate_an
     assert {(row.item, row.is_right) for row in corrected} == {(own, False), (other, True)}
 
 
-async def test_a_fork_holds_a_mirror_of_its_own(tmp_path: Path) -> None:
-    async with engine(tmp_path / "db", Planted(worth={"build it": 6})) as manager:
-        ended = await run_debate(manager, **describe_debate(mirror=True))
-        fork = await manager.fork(ended.id, 1, ChangesInput(run=True), actor="test")
-        with anyio.fail_after(PATIENCE):
-            fork = await manager.follow(fork.id, wait=PATIENCE)
-        mirrors = await find_mirrors(manager)
-        mirror = await manager.load(build_report(ended.debate).mirror.debate_id)
-        of_mirror = await manager.fork(mirror.id, 1, ChangesInput(), actor="test")
-
-    assert len(mirrors) == 2
-    assert build_report(fork.debate).mirror.agrees
-    assert of_mirror.debate.setup.mirror_of == ""
-
-
 async def test_a_fork_after_the_judges_asks_for_a_mirror_of_its_own(tmp_path: Path) -> None:
     async with engine(tmp_path / "db", Planted(worth={"build it": 6})) as manager:
         ended = await run_debate(manager, **describe_debate(mirror=True, synthesizer=True))
         fork = await manager.fork(ended.id, 3, ChangesInput(run=True), actor="test")
         with anyio.fail_after(PATIENCE):
             fork = await manager.follow(fork.id, wait=PATIENCE)
+        of_mirror = await manager.fork(
+            build_report(ended.debate).mirror.debate_id, 1, ChangesInput(), actor="test"
+        )
 
+    assert of_mirror.debate.setup.mirror_of == ""
     report, origin = build_report(fork.debate), build_report(ended.debate)
     assert (report.mirror.agrees, report.deliverable != "") == (True, True)
     assert report.mirror.debate_id != origin.mirror.debate_id

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.rules.budget import compute_spending
 from server.debate.views.verdict import build_report
-from server.models import Request
 from tests.support.engines import open_engine, run_debate
 from tests.support.mirrored_debates import DEBATERS, SPLIT, hold
-from tests.support.planted_effects import JUDGES, STANCES, Planted, describe_debate
+from tests.support.planted_effects import JUDGES, Planted, describe_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N5")]
 
@@ -51,16 +49,6 @@ async def test_judges_who_are_biased_to_a_side_stay_opposed_whoever_argues(tmp_p
     )
 
 
-async def test_before_one_of_different_models_wins_its_mirror_is_asked(tmp_path: Path) -> None:
-    ended, _ = await hold(tmp_path / "db", Planted(skill={"Ada": 6}), mirror="if_decided")
-    assert ended.debate.mirror_opened
-    assert ended.debate.mirror_opened.because == "decided"
-    assert build_report(ended.debate).outcome == "contested"
-    split, none = await hold(tmp_path / "other", Planted(bias=SPLIT), judges=JUDGES[:2], mirror="if_decided")
-    assert build_report(split.debate).outcome == "contested"
-    assert none is None
-
-
 async def test_nobody_who_is_asked_in_a_mirror_is_told_that_it_is_one(tmp_path: Path) -> None:
     planted = Planted(skill={"Ada": 6})
     models = planted.build_models(DEBATERS, JUDGES)
@@ -71,24 +59,3 @@ async def test_nobody_who_is_asked_in_a_mirror_is_told_that_it_is_one(tmp_path: 
     texts = [message.content for request in requests for message in request.prompt.messages]
     assert len(requests) == 2 * 7
     assert not [text for text in texts if "mirror" in text.casefold() or ended.id in text]
-
-
-async def test_a_mirror_cut_by_its_budget_before_a_verdict_does_not_count(tmp_path: Path) -> None:
-    """What is left of the calls allowed as many as the debate took, but half of them fail in the mirror."""
-    planted = OftenEmptyInMirror(worth={"build it": 6})
-    ended, mirror = await hold(tmp_path / "db", planted, mirror=True, limits={"max_calls": 20})
-
-    assert mirror
-    assert mirror.debate.ended or mirror.debate.paused
-    report = build_report(ended.debate)
-    assert report.winner == "Ada"
-    assert compute_spending(ended.debate).calls <= 20
-
-
-class OftenEmptyInMirror(Planted):
-    def answer(self, model: str, request: Request) -> str:
-        ada = (
-            next(name for name, own in DEBATERS.items() if own == model) if model in DEBATERS.values() else ""
-        )
-        is_mirror = ada and request.prompt.summary.stance != STANCES[ada]
-        return " " if is_mirror and request.seed % 2 else super().answer(model, request)

@@ -16,7 +16,7 @@ from tests.support.client_calls import call
 from tests.support.engines import open_engine, run_debate
 from tests.support.mcp_debates import read_view
 
-pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("C13")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C13")]
 
 SAYS = {
     "opening": json.dumps({"next_speakers": ["Ada", "Ben"], "briefing": "Mine.", "done": True}),

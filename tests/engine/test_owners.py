@@ -2,14 +2,13 @@
 
 import pytest
 
-from server.engine.database.errors import DebateNotFoundError
-from storage import LOCAL_OWNER
 from tests.contract.journal_helpers import open_storage
 from tests.support.engines import open_engine, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
 
 
+@pytest.mark.both_databases
 async def test_commits_texts_and_changes_are_those_of_the_owner(database: str) -> None:
     committed, said = set[str](), set[str]()
     async with open_engine(database, default="scripted") as manager:
@@ -31,36 +30,6 @@ async def test_commits_texts_and_changes_are_those_of_the_owner(database: str) -
     assert committed == said == {own}
 
 
-async def test_a_debate_that_was_used_last_is_kept_for_its_owner_alone(database: str) -> None:
-    async with open_engine(database, default="scripted") as manager:
-        known = await run_debate(manager.of("ann"))
-        past = await manager.of("ann").store.load_past(known.id, 1)
-        assert past.entries == known.entries
-        assert (await manager.store.load_past(known.id, 1)).owner == "ann"
-
-
-async def test_what_is_kept_beside_a_debate_is_told_to_its_owner_alone(database: str) -> None:
-    async with open_engine(database, default="scripted") as manager:
-        ann, ben = manager.of("ann").store, manager.of("ben").store
-        debate_id = (await run_debate(manager.of("ann"))).id
-        assert await ann.keep_text(debate_id, "note", "first") == "first"
-        assert await ann.keep_text(debate_id, "note", "second") == "first"
-        assert await ann.find_text(debate_id, "note") == "first"
-        assert await ann.find_text(debate_id, "other") == ""
-        with pytest.raises(DebateNotFoundError):
-            await ben.find_text(debate_id, "note")
-        with pytest.raises(DebateNotFoundError):
-            await ben.keep_text(debate_id, "note", "third")
-
-
-async def test_whose_debates_are_is_known_to_who_serves_all(database: str) -> None:
-    async with open_engine(database, default="scripted") as manager:
-        theirs, own = (await run_debate(manager.of("ann"))).id, (await run_debate(manager)).id
-        _, found = await manager.store.find_changes(0)
-    assert found == {theirs: "ann", own: LOCAL_OWNER}
-
-
-@pytest.mark.sqlite
 async def test_what_stands_in_place_of_a_tombstone_and_is_none_belongs_to_nobody() -> None:
     async with open_storage(":memory:") as storage:
         sql = "insert into journal (stream, seq, entry, hash, restored) values ('s', 0, 'x', x'', 0)"

@@ -52,6 +52,7 @@ async def test_a_search_finds_no_words_of_a_retracted_turn_but_those_said_elsewh
         await check_what_is_found(manager, [opened.id])
 
 
+@pytest.mark.both_databases
 @needs_upkeep
 async def test_nor_where_the_index_is_built_again(database: str) -> None:
     async with open_engine(database, ScriptedModel(speak)) as manager:

@@ -112,22 +112,6 @@ async def test_without_the_option_nothing_is_reused_or_kept(tmp_path: Path) -> N
     assert not any(usage.reused_from for usage in list_usages(later).values())
 
 
-async def test_another_seed_model_template_or_limit_is_another_request(tmp_path: Path) -> None:
-    models = {"mine": ScriptedModel(judge), "other": ScriptedModel(judge)}
-    changed: tuple[dict[str, Any], ...] = (
-        {"seed": 8},
-        {"models": ["other"]},
-        {"limits": {"max_turn_tokens": 900}, "judges": 1},
-        {"instructions": "Be brief."},
-    )
-    async with open_engine(tmp_path / "db", models) as manager:
-        await hold(manager)
-        for options in changed:
-            found = await hold(manager, **options)
-            seats = list_asked(found)
-            assert {"Proponent", "Opponent"} <= seats, options
-
-
 async def test_an_answer_that_was_cut_is_not_reused(tmp_path: Path) -> None:
     class Cut(ScriptedModel):
         async def reply(self, request: Request, on_text: Any = None) -> Reply:
@@ -145,17 +129,9 @@ async def test_an_answer_that_was_cut_is_not_reused(tmp_path: Path) -> None:
 
 
 DECIDING: dict[str, dict[str, Any]] = {
-    "one judge": {"judges": 1},
-    "three judges": {"judges": 3},
-    "a judge who reads once": {"judges": {"count": 1, "both_orders": False}},
     "an audience": {"format": "oxford"},
     "a vote of the debaters": {"phases": ["opening", "voting"]},
-    "votes of an audience between rounds": {
-        "phases": ["audience_vote", "opening", "audience_vote", "rebuttal"]
-    },
-    "private ballots": {"ballots": "rounds", "judges": 1},
     "a moderator who settles": {"format": "settle"},
-    "a moderator beside judges": {"moderator": {"opens": True, "closes": True}, "judges": 1},
     "a blind vote": {"baseline": True, "judges": 1},
     "everything": {"format": "full"},
 }

@@ -68,6 +68,7 @@ async def count_start(manager: DebateManager, database: str, seats: int, candida
     return len(run)
 
 
+@pytest.mark.both_databases
 async def test_opening_a_debate_takes_as_many_statements_whatever_seats_and_candidates_there_are(
     database: str,
 ) -> None:
@@ -83,6 +84,7 @@ async def test_opening_a_debate_takes_as_many_statements_whatever_seats_and_cand
         assert await count_start(manager, database, 26, 200) <= few + 1
 
 
+@pytest.mark.both_databases
 async def test_the_receipt_of_a_debate_that_was_recorded_here_is_not_read_with_it(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         ended = await run_debate(manager)
@@ -93,6 +95,7 @@ async def test_the_receipt_of_a_debate_that_was_recorded_here_is_not_read_with_i
     assert not [sql for sql in run if "from kept_text" in sql]  # it may still be written
 
 
+@pytest.mark.both_databases
 @pytest.mark.full
 async def test_the_budget_of_a_day_takes_as_many_statements_however_many_debates_spent(database: str) -> None:
     async with open_engine(database, daily_calls=10**6, owner_daily_calls=10**6) as manager:
@@ -145,6 +148,7 @@ async def count_budget(manager: DebateManager, database: str, *, spent: int) -> 
     return tuple(map(min, *taken))
 
 
+@pytest.mark.both_databases
 @pytest.mark.full
 @pytest.mark.parametrize("is_known", [False, True])
 async def test_a_family_takes_as_many_statements_however_many_forks_it_has_and_however_deep(

@@ -22,7 +22,6 @@ from tests.support.provider.stub import Stub
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.sqlite,
     pytest.mark.requirement("D3", "N10"),
     pytest.mark.usefixtures("stub"),
 ]
@@ -105,14 +104,6 @@ async def test_who_thinks_for_ever_has_failed_with_what_to_change_and_the_pause_
             held = await manager.follow(paused.id, wait=PATIENCE)
     assert held.status == "concluded"
     assert {turn.seat for turn in held.debate.turns} == {*NAMES}
-
-
-async def test_another_model_speaks_for_one_that_thinks_for_ever(database: str, stub: Stub) -> None:
-    held = await debate(database, "thinks-99999", "fine", "fine", fallback_models=["mine/other"])
-
-    assert held.status == "concluded"
-    assert next(turn.usage.model for turn in held.debate.turns if turn.seat == "Ada") == "mine/other"
-    assert [chat.body["model"] for chat in stub.chat_requests].count("thinks-99999") == 2
 
 
 async def test_how_much_to_think_is_asked_for_where_the_caller_says_so(database: str, stub: Stub) -> None:

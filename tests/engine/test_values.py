@@ -41,6 +41,7 @@ async def find(manager: DebateManager, query: str = "", status: str = "", **want
     return [row.question for row in rows]
 
 
+@pytest.mark.both_databases
 async def test_debates_are_found_by_model_outcome_cost_and_tag_and_by_all_of_them(
     manager: DebateManager,
 ) -> None:

@@ -42,10 +42,7 @@ def data() -> Any:
     return build_signed_export(play_record())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*WHOLE[::8], *(pytest.param(name, marks=pytest.mark.full) for name in WHOLE if name not in WHOLE[::8])],
-)
+@pytest.mark.parametrize("name", WHOLE[::8])
 def test_a_record_and_its_receipt_hold(name: str) -> None:
     data = build_signed_export(play_named(name))
     assert check(data, copy.deepcopy(data)) == [*GOOD, ("kept", "holds"), ("kept", "holds")]
@@ -88,7 +85,7 @@ def change_leaf(data: Any, path: tuple[Any, ...], chance: random.Random) -> None
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", WHOLE[::4])
 def test_one_value_changed_anywhere_is_found(name: str) -> None:
     whole, chance = json.dumps(build_signed_export(play_named(name))), random.Random(name)  # noqa: S311
     leaves = list(list_leaves(json.loads(whole)))
@@ -201,7 +198,7 @@ def test_whatever_is_changed_hashed_and_signed_again_by_another_key_is_found(dat
     chance, passed = random.Random(2), 0  # noqa: S311
     original = json.dumps(play_record())
     leaves = list(list_leaves(json.loads(original)))
-    for path in chance.sample(leaves, 150):
+    for path in chance.sample(leaves, 60):
         bodies = json.loads(original)
         change_leaf(bodies, path, chance)
         try:

@@ -60,7 +60,6 @@ async def test_watchers_see_every_entry_once_as_it_is_recorded_and_stop_at_the_e
     assert tuple(late) == ended.entries[3:]
 
 
-@pytest.mark.sqlite
 async def test_a_watcher_is_told_that_the_database_is_gone(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         snapshot = await start_debate(manager)
@@ -71,6 +70,7 @@ async def test_a_watcher_is_told_that_the_database_is_gone(database: str) -> Non
             await anext(entries)
 
 
+@pytest.mark.both_databases
 async def test_what_others_record_meanwhile_is_seen_too(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as one, open_engine(database, ScriptedModel()) as two:
         snapshot = await start_debate(one)

@@ -196,6 +196,7 @@ async def test_a_webhook_that_hangs_holds_up_nothing_else(database: str, log_lin
     assert snapshot.status == "concluded"
 
 
+@pytest.mark.both_databases
 async def test_what_a_killed_process_did_not_deliver_the_next_delivers(database: str) -> None:
     async with open_receiver(hangs=True) as receiver:
         hooks = [post_at_start(receiver.url)]
@@ -212,6 +213,7 @@ async def test_what_a_killed_process_did_not_deliver_the_next_delivers(database:
     assert second.json["debate"]["id"] == snapshot.id
 
 
+@pytest.mark.both_databases
 async def test_an_intervention_that_was_not_noted_is_made_once(database: str, log_lines: LogLines) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     hooks = [hook("add", "debate_start", note), hook("tell", "*", logs("{kind}"))]

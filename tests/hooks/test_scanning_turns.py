@@ -19,7 +19,6 @@ from tests.support.processes.webhook_receiver import open_receiver
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "D6")]
 
 ELSEWHERE = "another-machine:1:x"
-NOTE = {"intervene": {"action": "inject", "text": "Mind the cost."}}
 
 
 async def take_turn(database: str, holder: str, *hooks: dict[str, object], seconds: float) -> str:
@@ -32,6 +31,7 @@ async def take_turn(database: str, holder: str, *hooks: dict[str, object], secon
     return lease
 
 
+@pytest.mark.both_databases
 async def test_one_of_two_processes_scans(database: str) -> None:
     async with open_receiver() as receiver:
         hooks = [post_at_start(receiver.url)]
@@ -71,6 +71,7 @@ async def test_whose_turn_was_of_a_process_that_has_ended_passes_on_at_once(data
             await receiver.wait_for(1)
 
 
+@pytest.mark.both_databases
 @pytest.mark.full
 async def test_a_turn_on_another_machine_passes_on_when_it_is_over(database: str) -> None:
     async with open_receiver() as receiver:

@@ -48,6 +48,7 @@ def read_key(posted: Any) -> tuple[str, int, str]:
     return posted.json["debate"]["id"], event["seq"], event["names"][0]
 
 
+@pytest.mark.both_databases
 @pytest.mark.full
 async def test_three_servers_one_of_them_killed_keep_the_order(
     database: str, monkeypatch: pytest.MonkeyPatch

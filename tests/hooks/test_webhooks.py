@@ -33,7 +33,7 @@ from tests.support.patience import PATIENCE
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver
 from tests.support.simulation import build_request, build_usage, simulate
 
-pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("D6")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
 
 
 async def test_an_event_is_posted_with_its_debate_and_a_signature(database: str) -> None:

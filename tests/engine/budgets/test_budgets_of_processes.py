@@ -50,6 +50,7 @@ async def wait_for_pauses(client: Client, debate_ids: list[str]) -> list[str]:
             await wait_before_next_poll()
 
 
+@pytest.mark.both_databases
 async def test_processes_together_make_as_many_calls_as_a_day_allows(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,8 @@ async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> 
     async with open_engine(database, model, daily_calls=8) as manager:
         assert (await run_debate(manager)).status == "concluded"
         second = await run_debate(manager)
+        await manager.intervene(second.id, "resume", InterventionRequest(), actor=ACTOR)
+        second = await manager.follow(second.id, wait=PATIENCE)
 
     assert (second.status, len(model.requests)) == ("paused", 8)
     assert second.debate.paused
@@ -82,6 +84,7 @@ async def test_what_is_asked_before_the_first_round_counts_once_and_not_in_a_for
     assert after.requests == len(model.requests)
 
 
+@pytest.mark.both_databases
 async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -> None:
     model = ScriptedModel(delay=0.02)
     async with open_engine(database, model, daily_calls=10) as manager:
@@ -107,14 +110,6 @@ async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) 
         assert (await manager.follow(snapshot.id, wait=PATIENCE)).status == "paused"
         clock.tomorrow()
         assert (await manager.follow(snapshot.id, wait=PATIENCE)).status == "concluded"
-
-
-async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:
-    async with open_engine(database, ScriptedModel(), daily_calls=6) as manager:
-        await run_debate(manager)
-        snapshot = await run_debate(manager)
-        await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor=ACTOR)
-        assert (await manager.follow(snapshot.id, wait=PATIENCE)).status == "paused"
 
 
 async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -> None:
@@ -143,6 +138,7 @@ def test_a_day_has_failures_and_nothing_that_people_wrote() -> None:
     assert days == {"2026-12-01": DaySum(requests=2 + 1 + 3 + 1, cost=Decimal("0.001"), uncounted=1)}
 
 
+@pytest.mark.both_databases
 @pytest.mark.requirement("D7")
 async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str) -> None:
     clock = Clock()

@@ -14,7 +14,7 @@ from server.settings import Settings
 from tests.support.engines import start_debate
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.sqlite, pytest.mark.requirement("D3")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3")]
 
 NAMES = ("Ada", "Bob", "Cid")
 
@@ -80,17 +80,6 @@ async def test_a_model_that_times_out_with_its_round_is_late(database: str) -> N
     slow.model = ScriptedModel(script)
     snapshot = await run(database, slow, round_timeout=60)
     assert [(f.seat, f.cause, f.attempts) for f in snapshot.debate.failures] == [("Cid", "late", 2)]
-
-
-async def test_each_round_has_its_own_time(database: str) -> None:
-    slow = Slow(61)
-    snapshot = await run(database, slow, round_timeout=60)
-    assert snapshot.debate.paused
-    reason = snapshot.debate.paused.reason
-    assert reason.startswith(
-        "1 of 3 answered in round 1 (argumentation), 2 needed. Bob and Cid: not asked: the 60"
-    )
-    assert slow.broken_off == 0
 
 
 async def test_when_the_time_of_the_talk_is_over_it_is_judged_on_what_was_said(database: str) -> None:

@@ -92,6 +92,7 @@ async def test_debates_beyond_an_owners_number_wait_for_their_turn(database: str
     assert {snapshot.status for snapshot in ended} == {"concluded"}
 
 
+@pytest.mark.both_databases
 @pytest.mark.full
 async def test_several_processes_share_an_owners_number(database: str) -> None:
     model = Slow()

@@ -147,7 +147,6 @@ class Life:
         return facts, {key: text for key, text in step["answer"].items() if key != "cost"}
 
 
-@pytest.mark.sqlite
 async def test_a_divided_second_opinion_that_is_killed_after_each_fact_comes_to_the_same(
     tmp_path: Path,
 ) -> None:

@@ -53,7 +53,6 @@ async def until_it_has_turns(running: DebateManager, debate_id: str, count: int)
 
 
 @pytest.mark.full
-@pytest.mark.sqlite
 async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking_for(database: str) -> None:
     asleep, awake, clock = Gate(), Gate(), Clock()
     async with (
@@ -88,7 +87,6 @@ PROMISES: list[tuple[DebateRequest, int, Act]] = [
 ]
 
 
-@pytest.mark.sqlite
 @pytest.mark.parametrize(("debate_request", "rounds", "act"), PROMISES)
 async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_written(
     database: str, debate_request: DebateRequest, rounds: int, act: Act

@@ -52,14 +52,6 @@ async def ended(manager: DebateManager, debate_id: str) -> str:
     return (await manager.load(debate_id)).status
 
 
-async def test_a_debate_that_ran_by_itself_goes_on_when_a_server_starts(database: str) -> None:
-    (debate_id,) = await left_behind(database, build_request(question="Ship it?", run=True))
-    model = ScriptedModel()
-    async with open_engine(database, model, recover=True) as manager:
-        assert await ended(manager, debate_id) == "concluded"
-    assert len(model.requests) == 6
-
-
 async def test_a_debate_that_was_stepped_waits_for_its_step(database: str) -> None:
     own, stepped = await left_behind(
         database, build_request(question="Ship it?", run=True), build_request(question="Step it?")
@@ -220,6 +212,7 @@ async def test_a_bug_stops_the_recovery_of_one_debate(
     assert "Unfinished debates cannot be searched for" in caplog.text
 
 
+@pytest.mark.both_databases
 @pytest.mark.full
 async def test_any_number_of_unfinished_debates_is_found(database: str) -> None:
     async with open_engine(database, Gate().model) as manager:
@@ -248,6 +241,7 @@ async def test_a_damaged_debate_stops_no_other(database: str, caplog: pytest.Log
     assert "was altered" in caplog.text
 
 
+@pytest.mark.both_databases
 async def test_two_servers_that_start_at_once_pay_once(database: str) -> None:
     (debate_id,) = await left_behind(database, build_request(question="Ship it?", run=True))
     first, second = ScriptedModel(), ScriptedModel()

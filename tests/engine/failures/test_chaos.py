@@ -63,23 +63,20 @@ def facts_of(snapshot: DebateSnapshot) -> list[str]:
 async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names_each_failure(
     name: str, tmp_path: Path
 ) -> None:
-    failures = 0
     async with open_engine(tmp_path, HEAVY) as running:
-        for seed in (1, 2, 3):
-            snapshot = await run_debate(running, format=name, options={"seed": seed})
-            for _ in range(3):
-                if snapshot.debate.paused:
-                    await running.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")
-                    snapshot = await running.follow(snapshot.id, wait=PATIENCE)
-
-            assert snapshot.status in ("concluded", "paused")
-            told = failure_lines(snapshot.debate)
-            failures += len(snapshot.debate.failures)
-            for failure in snapshot.debate.failures:
-                assert any(failure.seat in line and f" ({failure.cause}" in line for line in told)
+        snapshot = await run_debate(running, format=name, options={"seed": 1})
+        for _ in range(3):
             if snapshot.debate.paused:
-                assert any(f.detail in snapshot.debate.paused.reason for f in snapshot.debate.round_failures)
-    assert failures
+                await running.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")
+                snapshot = await running.follow(snapshot.id, wait=PATIENCE)
+
+    assert snapshot.status in ("concluded", "paused")
+    told = failure_lines(snapshot.debate)
+    assert snapshot.debate.failures
+    for failure in snapshot.debate.failures:
+        assert any(failure.seat in line and f" ({failure.cause}" in line for line in told)
+    if snapshot.debate.paused:
+        assert any(f.detail in snapshot.debate.paused.reason for f in snapshot.debate.round_failures)
 
 
 @pytest.mark.asyncio

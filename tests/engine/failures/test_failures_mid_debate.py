@@ -17,8 +17,6 @@ from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N8")]
 
-ACTOR = "test"
-
 
 class Odd:
     """A model of somebody's own, that does what it likes."""
@@ -82,7 +80,6 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
     ]
 
 
-@pytest.mark.sqlite
 async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
     database: str,
 ) -> None:

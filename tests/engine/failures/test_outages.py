@@ -34,6 +34,7 @@ async def wait_for_turns(manager: DebateManager, debate_id: str, count: int) -> 
             await wait_before_next_poll()
 
 
+@pytest.mark.both_databases
 @pytest.mark.full
 async def test_a_run_that_begins_without_its_database_begins_when_it_is_back(database: str) -> None:
     model = ScriptedModel()
@@ -49,6 +50,7 @@ async def test_a_run_that_begins_without_its_database_begins_when_it_is_back(dat
     assert len(again.debate.turns) == len(model.requests) == 2
 
 
+@pytest.mark.both_databases
 async def test_who_waits_for_a_debate_is_told_when_it_begins_to_wait_for_its_database(database: str) -> None:
     told = anyio.Event()
 

@@ -1,9 +1,7 @@
 """Debates through the real litellm and a provider that misbehaves: what is recorded, what is never told."""
 
-import logging
 from collections import Counter
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +16,6 @@ from tests.support.simulation import build_request
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.sqlite,
     pytest.mark.full,
     pytest.mark.requirement("D3", "B7", "D9", "N7"),
 ]
@@ -53,13 +50,9 @@ async def debated(database: str, third: str, *, judge: str = "fine") -> DebateSn
 @pytest.mark.parametrize(
     ("third", "cause", "told", "asked"),
     [
-        ("401", "unauthorized", "key", 1),
         ("429", "rate_limited", "429", 3),
-        ("500", "unavailable", "500", 3),
         ("hang", "timeout", "1 s", 1),
         ("empty", "empty", "the model said nothing", 2),
-        ("reset", "unavailable", "openai/reset", 3),
-        ("filtered", "refused", "", 1),
     ],
 )
 async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
@@ -77,17 +70,6 @@ async def test_a_failing_provider_is_a_fact_and_the_debate_goes_on(
     assert all(turn.seat != "Cy" for turn in snapshot.debate.turns)
 
 
-async def test_prose_in_place_of_a_verdict_is_never_a_vote(database: str, stub: Stub) -> None:
-    snapshot = await debated(database, "fine", judge="prose")
-
-    assert snapshot.status == "paused"
-    assert [failure.cause for failure in snapshot.debate.failures] == ["unreadable"] * 4
-    assert "the reply is prose" in snapshot.debate.failures[0].detail
-    assert snapshot.debate.verdict is None
-    repairs = [chat for chat in stub.chat_requests if "could not be used" in str(chat.body["messages"])]
-    assert len(repairs) == 2
-
-
 @pytest.mark.usefixtures("stub")
 async def test_a_million_characters_are_cut_to_a_turn(database: str) -> None:
     snapshot = await debated(database, "huge")
@@ -95,22 +77,6 @@ async def test_a_million_characters_are_cut_to_a_turn(database: str) -> None:
     turns = [turn for turn in snapshot.debate.turns if turn.seat == "Cy"]
     assert all(turn.cut and len(turn.text) <= 12_000 for turn in turns)
     assert snapshot.status == "concluded"
-
-
-async def test_the_key_is_in_no_file_and_no_log(
-    database: str, stub: Stub, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with caplog.at_level(logging.DEBUG):
-        await debated(database, "401")
-
-    assert any(chat.headers["authorization"] == f"Bearer {KEY}" for chat in stub.chat_requests)
-    for path in Path(database).parent.iterdir():
-        assert KEY.encode() not in path.read_bytes(), path
-    ours = [record.getMessage() for record in caplog.records if record.name.startswith(("server", "storage"))]
-    assert KEY not in "".join(ours)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert KEY not in err
 
 
 @pytest.mark.parametrize("setting", ["concurrency", "provider_concurrency"])
