@@ -48,12 +48,12 @@ class AppendContract:
             (3, LATER, "bob", {"n": 3}),
         ]
 
-    @pytest.mark.parametrize("stream", ["never", "", "\0", "half a pair \ud800"])
-    async def test_a_stream_that_was_never_begun_is_empty(self, storage: Storage, stream: str) -> None:
-        assert await storage.journal.read(stream) == []
-        assert (await storage.journal.head(stream))[0] == 0
-        assert await get_listing(storage, stream) is None
-        assert await storage.lists.find_by_prefix(stream + "x") == []
+    async def test_a_stream_that_was_never_begun_is_empty(self, storage: Storage) -> None:
+        for stream in ("never", "", "\0", "half a pair \ud800"):
+            assert await storage.journal.read(stream) == []
+            assert (await storage.journal.head(stream))[0] == 0
+            assert await get_listing(storage, stream) is None
+            assert await storage.lists.find_by_prefix(stream + "x") == []
 
     async def test_any_json_comes_back_as_it_was(self, storage: Storage) -> None:
         appended = await append_entries(storage, "s", 0, DIFFICULT_JSON)
@@ -70,26 +70,25 @@ class AppendContract:
         second = link_hash(first, encode_canonical(2, AT, "alice", {"text": "ü"}))
         assert [e.hash for e in entries] == [first.hex(), second.hex()]
 
-    @pytest.mark.parametrize(
-        ("bodies", "heading"),
-        [
-            *(
-                ([body], None)
-                for body in ({"n": 2**60}, {"n": float("nan")}, {"s": "\ud800"}, {"x": object()})
-            ),
-            ([{}, {1: 2}], None),
-            ([], None),
-            ([{}], StreamSummary("\ud800", "", {})),
-            ([{}], StreamSummary("", "\ud800", {})),
-            ([{}], StreamSummary("", "", {"": "\ud800"})),
-            ([{}], StreamSummary("", "", {}, "\ud800")),
-        ],
-    )
-    async def test_what_is_no_json_or_text_is_refused_and_leaves_nothing(
-        self, storage: Storage, bodies: list[dict[str, Any]], heading: StreamSummary | None
-    ) -> None:
-        with pytest.raises(ValueError, match=r"."):
-            await append_entries(storage, "s", 0, *bodies, summary=heading)
+    async def test_what_is_no_json_or_text_is_refused_and_leaves_nothing(self, storage: Storage) -> None:
+        bodies: list[list[Any]] = [
+            [{"n": 2**60}],
+            [{"n": float("nan")}],
+            [{"s": "\ud800"}],
+            [{"x": object()}],
+        ]
+        headings = (
+            StreamSummary("\ud800", "", {}),
+            StreamSummary("", "\ud800", {}),
+            StreamSummary("", "", {"": "\ud800"}),
+            StreamSummary("", "", {}, "\ud800"),
+        )
+        for written in (*bodies, [{}, {1: 2}], []):
+            with pytest.raises(ValueError, match=r"."):
+                await append_entries(storage, "s", 0, *written)
+        for heading in headings:
+            with pytest.raises(ValueError, match=r"."):
+                await append_entries(storage, "s", 0, {}, summary=heading)
         assert await storage.journal.read("s") == []
 
 
@@ -104,17 +103,16 @@ async def restore_three(storage: Storage, stream: str) -> None:
 @pytest.mark.requirement("N8")
 @pytest.mark.asyncio
 class ConflictContract:
-    @pytest.mark.parametrize("after", [0, 1, 3, -1])
-    async def test_an_append_that_does_not_follow_is_a_conflict(self, storage: Storage, after: int) -> None:
+    async def test_an_append_that_does_not_follow_is_a_conflict(self, storage: Storage) -> None:
         before = await append_entries(
             storage, "s", 0, {}, {}, summary=StreamSummary("kept", "running", {}, "kept")
         )
         position, _ = await storage.journal.find_changes(-1)
 
-        with pytest.raises(ConflictError, match="s is at entry 2, not"):
-            await append_entries(
-                storage, "s", after, {"lost": 1}, {"lost": 2}, summary=StreamSummary("lost", "", {}, "lost")
-            )
+        lost = StreamSummary("lost", "", {}, "lost")
+        for after in (0, 1, 3, -1):
+            with pytest.raises(ConflictError, match="s is at entry 2, not"):
+                await append_entries(storage, "s", after, {"lost": 1}, {"lost": 2}, summary=lost)
 
         assert await storage.journal.read("s") == before
         assert await find_streams(storage, "kept") == ["s"]
@@ -188,7 +186,7 @@ class ConflictContract:
             )
             assert len(await storage.journal.read(f"others{steps}")) == 2
 
-    @pytest.mark.parametrize("steps", range(16))
+    @pytest.mark.parametrize("steps", range(0, 16, 2))
     async def test_when_all_is_cancelled_nothing_is_left_by_halves(
         self, storage: Storage, steps: int
     ) -> None:

@@ -10,12 +10,14 @@ import anyio
 from hypothesis import HealthCheck, settings
 
 from storage.addresses import is_address
+from storage.database import Session
 from storage.migrations import Migration
 from storage.sqlite import SqliteStorage
 from storage.sqlite.migrations import MIGRATIONS
 from storage.storage import Storage
 from storage.streams import Entry, StreamFilter, StreamListing, StreamSummary
 from tests.support.patience import PATIENCE
+from tests.support.polling import wait_before_next_poll
 
 if TYPE_CHECKING:
     from storage.postgres import PostgresStorage
@@ -52,6 +54,33 @@ async def open_postgres_storage(
         yield storage
     finally:
         await storage.close()
+
+
+@asynccontextmanager
+async def hold_statement(storage: "PostgresStorage", statement: str) -> AsyncIterator[None]:
+    """While this is open a transaction has run this statement, and is not over."""
+    held, may_end = asyncio.Event(), asyncio.Event()
+
+    async def run(session: Session) -> None:
+        await session.fetch(statement)
+        held.set()
+        await may_end.wait()
+
+    holding = asyncio.create_task(storage.database.transact(run))
+    await held.wait()
+    try:
+        yield
+    finally:
+        may_end.set()
+        await asyncio.wait([holding])
+
+
+async def wait_for_locks(storage: "PostgresStorage", number: int) -> None:
+    """Until so many wait for a lock."""
+    waiting = "select count(*) from pg_locks where not granted"
+    async with asyncio.timeout(PATIENCE):
+        while (await storage.database.fetch(waiting))[0] < (number,):
+            await wait_before_next_poll()
 
 
 @asynccontextmanager

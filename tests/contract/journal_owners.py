@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.ledger import BeliefSums, JudgeSums, LedgerRow
+from storage.ledger import LedgerRow
 from storage.storage import Storage
 from storage.streams import Amount, Reservation, Spending, StreamHead, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams
@@ -18,7 +18,6 @@ NOTHING = Amount()
 RIGHT = LedgerRow(
     "i1", "m1", "judge", {"gold": "a"}, asked=1, consistent=1, right=1, percent=90, likeliest_right=1
 )
-WRONG = LedgerRow("i1", "m1", "judge", {"gold": "a"}, asked=1, percent=90)
 ANNS = replace(RIGHT, owner="ann")
 
 
@@ -174,23 +173,3 @@ class OwnerContract:
         assert await storage.summaries.find_unchanged(["concluded"], LATER, owner="ann") == ["a"]
         assert await storage.summaries.find_unchanged(["concluded"], AT, owner="ann") == []
         assert await storage.summaries.find_unchanged(["concluded"], LATER) == ["a", "b"]
-
-    async def test_each_owner_has_a_ledger_of_their_own(self, storage: Storage) -> None:
-        await create(storage, "ann", "a", judgments=[ANNS])
-        await create(storage, "ben", "b", judgments=[replace(WRONG, owner="ben")])
-        await storage.ledger.change(lambda _stored: [RIGHT], owner="ann")
-        await storage.ledger.change(lambda stored: [WRONG] if not stored else [], owner="ben")
-
-        def show(rows: list[LedgerRow]) -> list[tuple[str, str, int]]:
-            return [(row.owner, row.stream, row.right) for row in rows]
-
-        assert show(await storage.ledger.read(owner="ann")) == [("ann", "", 1), ("ann", "a", 1)]
-        assert show(await storage.ledger.read(owner="ben")) == [("ben", "", 0), ("ben", "b", 0)]
-        assert len(await storage.ledger.read()) == 4
-        assert await storage.ledger.sum_judges(["m1"], owner="ann") == [JudgeSums("m1", 2, 2, 2)]
-        assert await storage.ledger.sum_judges(["m1"], owner="ben") == [JudgeSums("m1", 2, 0, 0)]
-        assert await storage.ledger.sum_judges(["m1"], owner="local") == []
-        assert await storage.ledger.sum_beliefs(owner="ann") == (2, [BeliefSums("m1", 90, 2, 2)])
-        assert await storage.ledger.sum_beliefs() == (4, [BeliefSums("m1", 90, 2, 4)])
-        assert await storage.ledger.find_position(owner="local") == 0
-        assert 0 < await storage.ledger.find_position(owner="ann") < await storage.ledger.find_position()

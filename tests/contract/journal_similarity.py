@@ -166,10 +166,10 @@ class SimilarityContract:
         await conclude(storage, "s", "queue")
         assert await find_similar(storage, "queue") == ["s"]
 
-    @pytest.mark.parametrize("text", ["", " ?! ", "nothing of it", "\0", "\u0301", "no" * 2_000])
-    async def test_a_text_may_be_similar_to_nothing(self, storage: Storage, text: str) -> None:
+    async def test_a_text_may_be_similar_to_nothing(self, storage: Storage) -> None:
         await conclude(storage, "s", "Which queue?")
-        assert await find_similar(storage, text) == []
+        for text in ("", " ?! ", "nothing of it", "\0", "\u0301", "no" * 2_000):
+            assert await find_similar(storage, text) == []
 
     async def test_accents_without_a_letter_are_no_words(self, storage: Storage) -> None:
         await conclude(storage, "s", "Which \u0301 queue 日\u0301?")

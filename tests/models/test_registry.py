@@ -7,7 +7,6 @@ import pytest
 
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.models import ModelError, registry
-from server.models.fakes.chaos import Chaos
 from server.models.fakes.scripted import ScriptedModel
 from server.models.local import model as local
 from server.models.providers.litellm import import_litellm
@@ -26,13 +25,6 @@ def test_an_object_of_your_own_goes_by_any_name_and_needs_no_key() -> None:
     models.check("openai/fine", {})
     assert models.get("my model").model is models.get("local").model is mine
     assert models.get("my model") is models.get("my model")
-
-
-def test_a_model_says_whether_faults_are_injected_into_it() -> None:
-    models = registry.ModelRegistry()
-    names = ("scripted", "faulty?model=scripted", "ollama/m")
-    assert [models.get(name).has_faults for name in names] == [False, True, False]
-    assert registry.ModelRegistry(chaos=Chaos(failure=0.5)).get("scripted").has_faults
 
 
 def test_where_a_model_is_asked_is_that_of_its_provider(monkeypatch: pytest.MonkeyPatch) -> None:

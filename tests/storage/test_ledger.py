@@ -192,3 +192,6 @@ async def test_the_sums_of_an_owner_are_apart_from_those_of_others(storage: Stor
     assert (await storage.ledger.sum_beliefs())[0] == 2
     assert await storage.ledger.sum_beliefs(owner="ada") == (0, [])
     assert await storage.ledger.sum_judges(["a"], owner="lee") == [JudgeSums("a", 1, 0, 0)]
+    assert {row.owner for row in await storage.ledger.read(owner="kim")} == {"kim"}
+    assert await storage.ledger.find_position(owner="ada") == 0
+    assert 0 < await storage.ledger.find_position(owner="lee") < await storage.ledger.find_position()

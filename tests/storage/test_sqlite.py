@@ -16,10 +16,9 @@ from storage.errors import ConflictError, StorageError
 from storage.sqlite import SqliteStorage
 from storage.sqlite.connections.connection import require_sqlite
 from storage.sqlite.connections.database_file import is_missing
-from storage.streams import Amount, StreamFilter, StreamSummary
+from storage.streams import Amount, StreamSummary
 from tests.contract.journal_helpers import (
     append_entries,
-    create_stream,
     find_streams,
     get_listing,
     open_storage,
@@ -118,36 +117,6 @@ class TestSurviving:
         told = [sql for sql in run if not sql.startswith("--") and not any(part in sql for part in foreign)]
         ours = {sql.split(" (")[0] for sql in told}
         assert ours == {"insert into appended"}
-
-    @pytest.mark.full
-    async def test_thousands_of_streams_are_listed_and_searched_page_by_page(self, tmp_path: Path) -> None:
-        count = 2_000
-        async with open_storage(tmp_path / "a.db") as storage:
-            status = ["running", "concluded"]
-            await asyncio.gather(
-                *(
-                    create_stream(storage, f"s{n}", f"common word number{n}", status=status[n % 2])
-                    for n in range(count)
-                )
-            )
-            expected = [f"s{n}" for n in reversed(range(count))]
-            for query, narrowed, streams in (
-                ("", "", expected),
-                ("common", "", expected),
-                ("", "running", expected[1::2]),
-                ("word com", "concluded", expected[0::2]),
-            ):
-                seen: list[str] = []
-                before = 0
-                while page := await storage.lists.find(
-                    query, StreamFilter(narrowed), before=before, limit=500
-                ):
-                    seen += [listed.stream for listed in page]
-                    before = page[-1].number
-                assert seen == streams
-            assert await find_streams(storage, "number77") == [f"s{n}" for n in range(779, 769, -1)] + ["s77"]
-            for n in (0, count - 1):  # the one is long forgotten, the other is not
-                assert [e.seq for e in await append_entries(storage, f"s{n}", 1, {})] == [2]
 
 
 @pytest.mark.requirement("N8")

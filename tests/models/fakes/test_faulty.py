@@ -13,7 +13,6 @@ from server.models.fakes.chaos import CORRUPTIONS, FAILURES, FAULTS, Chaos, Faul
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from tests.contract import model as contract
-from tests.contract.tasks import TaskContract
 from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D16")]
@@ -31,7 +30,7 @@ def calls(number: int) -> list[Request]:
     return [contract.build_argument_request(seed=seed) for seed in range(number)]
 
 
-class TestContractWithoutChaos(contract.ModelContract, TaskContract):
+class TestContractWithoutChaos(contract.ModelContract):
     """A rate of nothing changes nothing."""
 
     @pytest.fixture

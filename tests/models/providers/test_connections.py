@@ -1,13 +1,13 @@
 """The connections to providers: proxies, and servers that close them."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
 from server.models.providers.connections import Connections, ResponseError, read_body
-from tests.support.provider.stub import StubRequest, encode_response, read_request
+from tests.support.fixed_answers import serve_and_close
+from tests.support.provider.stub import StubRequest, encode_response
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N22")]
 
@@ -15,24 +15,19 @@ ELSEWHERE = "http://models.example/v1/chat/completions"
 LARGE = b"x" * 1_000_000
 
 
-@asynccontextmanager
-async def serve(asked: list[StubRequest], *, status: int = 200) -> AsyncIterator[str]:
-    """The address of a server that answers each request and closes the connection, without having said so."""
-
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if request := await read_request(reader):
-            asked.append(request)
-            writer.write(encode_response(status, {"said": "yes"}))
-        writer.close()
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=2**24)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-
-
 async def post(connections: Connections, url: str, body: bytes = b"{}") -> bytes:
     async with asyncio.timeout(5), connections.post(url, body, {"authorization": "Bearer k"}) as response:
         return await read_body(response)
+
+
+def serve(asked: list[StubRequest], *, status: int = 200) -> AbstractAsyncContextManager[str]:
+    """The address of a server that answers each request and closes the connection, without having said so."""
+
+    def answer(request: StubRequest) -> bytes:
+        asked.append(request)
+        return encode_response(status, {"said": "yes"})
+
+    return serve_and_close(answer)
 
 
 @pytest.fixture(autouse=True)
@@ -42,8 +37,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
-@pytest.mark.parametrize("scheme", ["http://", ""])
+@pytest.mark.parametrize(("variable", "scheme"), [("http_proxy", "http://"), ("all_proxy", "")])
 async def test_requests_to_other_machines_go_through_the_proxy_of_the_environment(
     connections: Connections, monkeypatch: pytest.MonkeyPatch, variable: str, scheme: str
 ) -> None:

@@ -1,9 +1,6 @@
 """What is asked without litellm: which names, where, and with which protocol."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -20,27 +17,12 @@ from server.models.providers.endpoints import ADDRESSES, Endpoint, choose_endpoi
 from server.models.providers.litellm import import_litellm
 from tests.contract.model import build_argument_request, build_judgment_request, reply_in_time
 from tests.contract.tasks import HANDOFF
+from tests.support.fixed_answers import serve_and_close as serve
 from tests.support.ollama import Ollama
-from tests.support.provider.stub import StubRequest, encode_response, read_request
+from tests.support.provider.stub import StubRequest, encode_response
 from tests.support.provider_models import build_direct
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N22")]
-
-Answer = Callable[[StubRequest], bytes]
-
-
-@asynccontextmanager
-async def serve(answer: Answer) -> AsyncIterator[str]:
-    """The address of a server that answers each request with these bytes, and closes the connection unannounced."""
-
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if request := await read_request(reader):
-            writer.write(answer(request))
-        writer.close()
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=2**24)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 async def ask(
@@ -142,31 +124,24 @@ async def test_ollama_gets_the_schema_of_an_answer(connections: Connections) -> 
     assert ollama.requests[0]["format"]["required"]
 
 
+ODD_CHOICES = {"choices": [{"message": {"content": {"a": 1}}, "delta": {"content": 1}}]}
+TOO_LONG = {"error": {"message": "This prompt is too long.", "code": "context_length_exceeded"}}
+
+
 @pytest.mark.parametrize(
-    ("status", "body", "cause", "told"),
+    ("status", "body", "cause", "told", "stream"),
     [
-        (404, {"error": "model 'm' not found"}, "bad_request", "model 'm' not found"),
-        (200, {"error": "out of memory"}, "unavailable", "out of memory"),
-        (200, {"error": {"code": 429, "message": "slow down"}}, "rate_limited", "slow down"),
-        (200, [], "unreadable", "read"),
-        (
-            200,
-            {"choices": [{"message": {"content": {"a": 1}}, "delta": {"content": 1}}]},
-            "unreadable",
-            "read",
-        ),
-        (200, {"choices": 7}, "unreadable", "read"),
-        (200, "x" * (MAX_RESPONSE_BYTES + 1), "unreadable", "more than 8,000,000 bytes"),
-        (413, {"error": {"message": "Too large."}}, "bad_request", "Too large."),
-        (
-            400,
-            {"error": {"message": "This prompt is too long.", "code": "context_length_exceeded"}},
-            "too_long",
-            "larger",
-        ),
+        (404, {"error": "model 'm' not found"}, "bad_request", "model 'm' not found", False),
+        (200, {"error": "out of memory"}, "unavailable", "out of memory", False),
+        (200, {"error": {"code": 429, "message": "slow down"}}, "rate_limited", "slow down", True),
+        *((200, [], "unreadable", "read", stream) for stream in (False, True)),
+        *((200, ODD_CHOICES, "unreadable", "read", stream) for stream in (False, True)),
+        (200, {"choices": 7}, "unreadable", "read", True),
+        (200, "x" * (MAX_RESPONSE_BYTES + 1), "unreadable", "more than 8,000,000 bytes", False),
+        (413, {"error": {"message": "Too large."}}, "bad_request", "Too large.", True),
+        (400, TOO_LONG, "too_long", "larger", False),
     ],
 )
-@pytest.mark.parametrize("stream", [False, True])
 async def test_what_is_no_completion_is_an_error_that_says_why(
     connections: Connections, status: int, body: Any, cause: str, told: str, stream: bool
 ) -> None:

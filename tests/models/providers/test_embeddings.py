@@ -11,7 +11,7 @@ from server.models.prices import PriceTable
 from server.models.providers.connections import Connections
 from server.models.registry import ModelRegistry
 from server.models.resilience import Guard
-from tests.models.providers.test_direct_models import serve
+from tests.support.fixed_answers import serve_and_close as serve
 from tests.support.guarded_requests import FakeClock
 from tests.support.provider.stub import StubRequest, encode_response
 

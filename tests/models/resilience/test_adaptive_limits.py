@@ -90,8 +90,10 @@ async def test_debates_at_once_hardly_wait_where_the_provider_takes_them_all(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("allowed", "goal"), [(3, 1.1), (12, 1.1), (30, 1.3), (100, 1.5)])
-@pytest.mark.parametrize(("rounds", "seats"), [(10, 1), (3, 3)], ids=["in sequence", "together"])
+@pytest.mark.parametrize(
+    ("allowed", "goal", "rounds", "seats"),
+    [(3, 1.1, 10, 1), (12, 1.1, 3, 3), (30, 1.3, 10, 1), (100, 1.5, 3, 3)],
+)
 async def test_what_a_provider_refuses_is_little_and_no_answer_is_lost(
     allowed: int, goal: float, rounds: int, seats: int
 ) -> None:

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D9")]
 
 PROVIDERS = ("openai", "deepseek", "mistral")
 KEY = "sk-test-0123456789abcdef"
-AT_ONCE = 8
 
 
 @pytest.fixture

@@ -1,41 +1,18 @@
 """What is kept in PostgreSQL to spare work holds up nobody."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from storage.cache import CachedBody
-from storage.database import Session
-from storage.postgres import PostgresStorage
 from storage.postgres.connections.pool import LOCKS, MAX_CONNECTIONS
-from tests.contract.journal_helpers import append_entries, open_postgres_storage
+from tests.contract.journal_helpers import append_entries, hold_statement, open_postgres_storage
 from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22", "N14")]
 
 A_MOMENT = 2  # seconds, on a busy machine; whoever hangs is cut after 5
 MUCH = 1_000_000
-
-
-@asynccontextmanager
-async def hold(storage: PostgresStorage, lock: str) -> AsyncIterator[None]:
-    """Hang in a transaction that holds a lock."""
-    is_held, may_end = asyncio.Event(), asyncio.Event()
-
-    async def hang(session: Session) -> None:
-        await session.fetch(lock)
-        is_held.set()
-        await may_end.wait()
-
-    hanging = asyncio.create_task(storage.database.transact(hang))
-    await is_held.wait()
-    try:
-        yield
-    finally:
-        may_end.set()
-        await asyncio.wait([hanging])
 
 
 async def test_who_hangs_while_writing_there_holds_up_nobody(postgres_database: str) -> None:
@@ -45,7 +22,7 @@ async def test_who_hangs_while_writing_there_holds_up_nobody(postgres_database: 
     ):
         await append_entries(storage, "s", 0, {})
         many = [[CachedBody(f"{number}", b"x", "s")] for number in range(3 * MAX_CONNECTIONS)]
-        async with hold(other, LOCKS["cache"]), asyncio.timeout(A_MOMENT):
+        async with hold_statement(other, LOCKS["cache"]), asyncio.timeout(A_MOMENT):
             keeping = asyncio.gather(*(storage.cache.keep("answer", one, max_bytes=MUCH) for one in many))
             await append_entries(storage, "s", 1, {})
             await keeping
@@ -64,7 +41,10 @@ async def test_what_is_of_a_stream_that_is_being_deleted_is_not_kept_and_waits_f
         for stream in ("s", "t"):
             await append_entries(storage, stream, 0, {})
         given = [CachedBody(stream, b"x", stream) for stream in ("s", "t")]
-        async with hold(other, "select 1 from stream where name = 's' for update"), asyncio.timeout(A_MOMENT):
+        async with (
+            hold_statement(other, "select 1 from stream where name = 's' for update"),
+            asyncio.timeout(A_MOMENT),
+        ):
             await storage.cache.keep("answer", given, max_bytes=MUCH)
         assert set(await storage.cache.find(["s", "t"])) == {"t"}
 

@@ -1,19 +1,23 @@
 """Whoever writes locks in one order. Two that wait for each other lose a second, after which the server ends one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from storage.database import Session
 from storage.errors import ConflictError
 from storage.ledger import LedgerRow
 from storage.outbox import OutboxItem
 from storage.postgres import PostgresStorage
 from storage.streams import Amount, OpeningKey, Reservation, StreamSummary, Tombstone
-from tests.contract.journal_helpers import AT, append_entries, open_postgres_storage
+from tests.contract.journal_helpers import (
+    AT,
+    append_entries,
+    hold_statement,
+    open_postgres_storage,
+    wait_for_locks,
+)
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server, find_name
@@ -27,33 +31,6 @@ ITEM, RESTORED = (OutboxItem(name, "hook", 0, "s", 1, 1, "opened", 1) for name i
 TOMBSTONE = Tombstone("gone", 1, "00", AT, "me")
 
 Work = Callable[[PostgresStorage, PostgresStorage], Awaitable[Any]]
-
-
-@asynccontextmanager
-async def hold(storage: PostgresStorage, statement: str) -> AsyncIterator[None]:
-    """Keep what a statement locks, in a transaction of its own."""
-    held, may_end = asyncio.Event(), asyncio.Event()
-
-    async def lock(session: Session) -> None:
-        await session.fetch(statement)
-        held.set()
-        await may_end.wait()
-
-    holding = asyncio.create_task(storage.database.transact(lock))
-    await held.wait()
-    try:
-        yield
-    finally:
-        may_end.set()
-        await holding
-
-
-async def wait_for_waiting(storage: PostgresStorage, number: int) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while (await storage.database.fetch("select count(*) from pg_locks where not granted"))[0] < (
-            number,
-        ):
-            await wait_before_next_poll()
 
 
 OTHERS = "select 1 from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
@@ -183,11 +160,11 @@ async def test_two_that_write_do_not_wait_for_each_other(
             )
             await one.leases.acquire(stream, "me", seconds=60)
         await one.keys.restore([("k0", "s", AT)])
-        async with hold(two, held):
+        async with hold_statement(two, held):
             working = [asyncio.ensure_future(first(one, two))]
-            await wait_for_waiting(two, 1)
+            await wait_for_locks(two, 1)
             working.append(asyncio.ensure_future(second(one, two)))
-            await wait_for_waiting(two, 2)
+            await wait_for_locks(two, 2)
         await asyncio.gather(*working)
     assert await count_deadlocks(postgres_server, postgres_database) == 0
 
@@ -201,7 +178,7 @@ async def test_what_somebody_works_on_is_not_waited_for_where_overdue_items_go(
     async with open_postgres_storage(postgres_database) as storage:
         await storage.outbox.register("hook")
         await storage.outbox.put(["hook"], 2, items)
-        async with hold(storage, "select 1 from outbox where id = 'a' for update"):
+        async with hold_statement(storage, "select 1 from outbox where id = 'a' for update"):
             assert await storage.outbox.delete_overdue(2) == 1
         assert await storage.outbox.find_first("hook", 0, 9) == items[0]
         assert await storage.outbox.delete_overdue(2) == 1

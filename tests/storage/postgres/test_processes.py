@@ -4,17 +4,17 @@ import asyncio
 
 import pytest
 
-from storage.database import Session
 from storage.errors import ConflictError
 from storage.postgres import PostgresStorage
 from storage.streams import OpeningKey
 from tests.contract.journal_helpers import (
     AT,
     append_entries,
+    hold_statement,
     open_postgres_storage,
+    wait_for_locks,
 )
 from tests.support.patience import PATIENCE
-from tests.support.polling import wait_before_next_poll
 from tests.support.raw_sql import run_raw
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
@@ -45,32 +45,19 @@ async def test_of_two_processes_that_begin_the_same_stream_one_does(postgres_dat
     ],
 )
 async def test_what_another_is_just_writing_is_waited_for(postgres_database: str, statement: str) -> None:
-    written, may_commit = asyncio.Event(), asyncio.Event()
     key = OpeningKey("k", since=AT)
     async with (
         open_postgres_storage(postgres_database) as one,
         open_postgres_storage(postgres_database) as two,
     ):
-
-        async def hold(session: Session) -> None:
-            await session.fetch(statement)
-            written.set()
-            await may_commit.wait()
-
-        holding = asyncio.create_task(one.database.transact(hold))
-        await written.wait()
-        working = asyncio.gather(
-            two.journal.append("s", after=0, at=AT, actor="me", bodies=[{}], key=key)
-            if "stream" in statement
-            else two.leases.acquire("s", "me", seconds=10**9),
-            return_exceptions=True,
-        )
-        waits = "select count(*) from pg_locks where not granted"
-        async with asyncio.timeout(PATIENCE):
-            while (await one.database.fetch(waits))[0] == (0,):
-                await wait_before_next_poll()
-        may_commit.set()
-        await holding
+        async with hold_statement(one, statement):
+            working = asyncio.gather(
+                two.journal.append("s", after=0, at=AT, actor="me", bodies=[{}], key=key)
+                if "stream" in statement
+                else two.leases.acquire("s", "me", seconds=10**9),
+                return_exceptions=True,
+            )
+            await wait_for_locks(one, 1)
         [outcome] = await working
     assert outcome == "other" or isinstance(outcome, ConflictError)
 

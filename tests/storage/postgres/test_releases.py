@@ -57,11 +57,3 @@ async def test_a_new_database_gets_all_of_them_at_once(postgres_server: Server) 
         (str(one.release),) for one in newer
     ]
     postgres_server.drop_later(address)
-
-
-async def test_an_account_that_may_not_change_tables_is_told_who_may(postgres_server: Server) -> None:
-    address = postgres_server.create_database()
-    postgres_server.sql("create role guest login")
-    with pytest.raises(StorageError, match="make that user its owner"):
-        await PostgresStorage.open(address.replace("tests@", "guest@"))
-    postgres_server.drop_later(address)
