@@ -252,16 +252,3 @@ async def test_a_text_that_nobody_read_for_minutes_is_sent_anew_and_forgotten() 
 
     assert (await begin(known, build_request()))[1] is not None
     assert (await begin(known, build_request("> one\n\n")))[1] is not None
-
-
-async def test_a_schema_is_left_out_only_where_that_shares_a_beginning() -> None:
-    known, schema = Beginnings(), {"type": "object"}
-
-    alone, _ = await begin(known, build_request(schema=schema), Sharing())
-    careless, own = await begin(
-        known, build_request(schema=schema), Sharing(is_shared=True, may_omit_schema=False)
-    )
-    shared, _ = await begin(known, build_request(schema=schema))
-
-    assert [one.sends_schema for one in (alone, careless, shared)] == [True, True, False]
-    assert own is not None  # with a schema in front it is another text

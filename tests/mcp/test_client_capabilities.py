@@ -1,6 +1,5 @@
 """Clients with every combination of capabilities that real ones declare: each gets its debate, over stdio."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -10,15 +9,12 @@ from mcp.types import CallToolResult, ElicitResult, ListRootsResult
 
 from tests.support.client_calls import call
 from tests.support.client_models import ClientModel
+from tests.support.pairwise import parametrize_pairwise
 from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import CallGate, start_server_process
 from tests.support.task_client import BegunTask, Polling
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7", "N13", "M4")]
-
-CAPABILITIES = ("sampling", "elicitation", "roots", "tasks")
-COMBINATIONS = [[], *([name for name in CAPABILITIES if name != missing] for missing in CAPABILITIES)]
-"""Any two are both there, both missing, and each there without the other."""
 
 
 class Following(Polling):
@@ -36,24 +32,28 @@ async def list_roots(_context: Any) -> ListRootsResult:
     return ListRootsResult(roots=[])
 
 
-def build_options(capabilities: Sequence[str]) -> dict[str, Any]:
-    options: dict[str, dict[str, Any]] = {
-        "sampling": {"sampling_callback": ClientModel()},
-        "elicitation": {"elicitation_callback": accept},
-        "roots": {"list_roots_callback": list_roots},
-        "tasks": {"extensions": [Following()]},
+@parametrize_pairwise(
+    era={"modern": "auto", "legacy": "legacy"},
+    sampling={"samples": True, "no sampling": False},
+    elicitation={"asks": {"elicitation_callback": accept}, "asks nobody": {}},
+    roots={"roots": {"list_roots_callback": list_roots}, "no roots": {}},
+    tasks={"tasks": {"extensions": [Following()]}, "no tasks": {}},
+)
+async def test_a_question_comes_to_a_verdict(
+    database: str,
+    era: str,
+    sampling: bool,
+    elicitation: dict[str, Any],
+    roots: dict[str, Any],
+    tasks: dict[str, Any],
+) -> None:
+    model = {"sampling_callback": ClientModel()} if sampling else {}
+    asked = {
+        "question": "Should we use SQLite?",
+        "models": ["client" if sampling else "scripted"],
+        "run": True,
     }
-    chosen: dict[str, Any] = {}
-    for name in capabilities:
-        chosen |= options[name]
-    return chosen
-
-
-@pytest.mark.parametrize("capabilities", COMBINATIONS, ids=lambda names: "+".join(names) or "none")
-async def test_a_question_comes_to_a_verdict(database: str, era: str, capabilities: list[str]) -> None:
-    model = "client" if "sampling" in capabilities else "scripted"
-    asked = {"question": "Should we use SQLite?", "models": [model], "run": True}
-    options = build_options(capabilities)
+    options = {**model, **elicitation, **roots, **tasks}
     async with start_server_process(database, CallGate(0), era, **options) as (_, client):
         with anyio.fail_after(PATIENCE):
             await client.call_tool("start_debate", asked)

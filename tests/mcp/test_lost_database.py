@@ -46,10 +46,6 @@ def has_leases(path: Path) -> bool:
 
 LOSSES: dict[str, tuple[Callable[[Path], None], str]] = {
     "deleted": (delete, "was deleted or moved away while it was open"),
-    "deleted with its log": (
-        lambda path: delete(path, "", "-wal", "-shm"),
-        "was deleted or moved away while it was open",
-    ),
     "replaced": (
         lambda path: rename(path.with_name("other.db"), path),
         "was replaced by another file while it was open",
@@ -144,23 +140,6 @@ async def test_a_file_that_is_put_back_goes_on_without_paying_again(
         found = await call(client, "get_verdict", debate_id=debate_id, wait_seconds=5)
 
     assert "deleted or moved away" in error
-    assert found["status"] == "concluded"
-    assert len({request.seed for request in gate.model.requests}) == len(gate.model.requests)
-
-
-@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
-async def test_a_log_that_was_deleted_is_written_back_and_begun_anew(
-    open_modern: OpenClient, database: str, suffix: str
-) -> None:
-    gate = Gate()
-    async with open_modern({"mine": gate.model}) as client:
-        debate_id = await start_debate(client, gate)
-        delete(Path(database), suffix)
-        error = await expect_tool_error(client, "get_verdict", debate_id=debate_id, wait_seconds=30)
-        gate.release.set()
-        found = await call(client, "get_verdict", debate_id=debate_id, wait_seconds=5)
-
-    assert f"lost its file debates.db{suffix} while it was open" in error
     assert found["status"] == "concluded"
     assert len({request.seed for request in gate.model.requests}) == len(gate.model.requests)
 

@@ -38,19 +38,16 @@ async def test_each_prompt_says_what_it_is_for_and_what_it_takes(open_client: An
     assert all(argument.description for prompt in prompts for argument in prompt.arguments)
 
 
-@pytest.mark.parametrize("name", GIVEN)
-async def test_a_filled_prompt_holds_what_was_given_and_names_tools_there_are(
-    open_modern: Any, name: str
-) -> None:
+async def test_a_filled_prompt_holds_what_was_given_and_names_tools_there_are(open_modern: Any) -> None:
     async with open_modern() as client:
-        text = await fill(client, name, **GIVEN[name])
         tools = {tool.name for tool in (await client.list_tools()).tools}
-
-    [given] = GIVEN[name].values()
-    assert f"\n\n{given}\n\n" in text
-    named = {*re.findall(r"\b[a-z]+_[a-z]+\b", text)} - {"debate_id", "my_answer"}
-    assert "start_debate" in named
-    assert named <= tools
+        for name, arguments in GIVEN.items():
+            text = await fill(client, name, **arguments)
+            [given] = arguments.values()
+            assert f"\n\n{given}\n\n" in text
+            named = {*re.findall(r"\b[a-z]+_[a-z]+\b", text)} - {"debate_id", "my_answer"}
+            assert "start_debate" in named
+            assert named <= tools
 
 
 async def test_a_debate_is_taken_up_with_its_question_its_status_and_who_recorded_it(
@@ -88,22 +85,19 @@ async def test_ids_of_debates_are_completed_newest_first(open_modern: Any) -> No
         assert asked.completion.values == []
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "problem"),
-    [
-        ("second_opinion", {}, '"question" is missing. It takes question.'),
-        ("second_opinion", {"question": " \u200b "}, '"question" is missing'),
-        ("decide", {"options": "a or b", "option": "c"}, '"option" is not one of its arguments'),
-        ("advise", {}, 'There is no prompt "advise": there are second_opinion, red_team, decide, resume.'),
-        ("resume", {"debate_id": "nope"}, "nope"),
-    ],
-)
-async def test_what_cannot_be_filled_is_refused_with_the_reason(
-    open_modern: Any, name: str, arguments: dict[str, str], problem: str
-) -> None:
-    async with open_modern() as client:
-        with pytest.raises(MCPError) as refused:
-            await client.get_prompt(name, arguments)
+REFUSED: list[tuple[str, dict[str, str], str]] = [
+    ("second_opinion", {}, '"question" is missing. It takes question.'),
+    ("second_opinion", {"question": " \u200b "}, '"question" is missing'),
+    ("decide", {"options": "a or b", "option": "c"}, '"option" is not one of its arguments'),
+    ("advise", {}, 'There is no prompt "advise": there are second_opinion, red_team, decide, resume.'),
+    ("resume", {"debate_id": "nope"}, "nope"),
+]
 
-    assert refused.value.error.code == -32602
-    assert problem in refused.value.error.message
+
+async def test_what_cannot_be_filled_is_refused_with_the_reason(open_modern: Any) -> None:
+    async with open_modern() as client:
+        for name, arguments, problem in REFUSED:
+            with pytest.raises(MCPError) as refused:
+                await client.get_prompt(name, arguments)
+            assert refused.value.error.code == -32602
+            assert problem in refused.value.error.message
