@@ -32,22 +32,6 @@ async def recall_ids(manager: DebateManager, question: str = RELATED, limit: int
     return [one.recalled.debate_id for one in await recall(manager.store, question, limit=limit)]
 
 
-async def test_debates_on_related_questions_are_recalled_with_their_source(tmp_path: Path) -> None:
-    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
-        billing = await run_debate(manager, question=BILLING)
-        await run_debate(manager, question="Where do we hold the summer party?")
-
-        [found] = await recall(manager.store, RELATED, limit=5)
-
-        last, verdict = billing.entries[-1], billing.debate.verdict
-        assert verdict
-        one = found.recalled
-        assert (one.debate_id, one.head, one.at) == (billing.id, last.hash, last.at)
-        assert (one.question, one.outcome, found.is_dry_run) == (BILLING, verdict.outcome, False)
-        assert one.finding
-        assert await recall_ids(manager, "Which colour has the moon?") == []
-
-
 async def test_of_a_divided_debate_each_side_is_recalled_and_none_as_dissent(tmp_path: Path) -> None:
     divided = play_advice(blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:

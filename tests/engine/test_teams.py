@@ -11,7 +11,6 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.interventions.action import InterventionRequest
 from server.debate.records.setup import check_opened
 from server.debate.views.state import build_state
-from server.debate.votes.families import family
 from server.engine.database.ledger import import_judgments, read_judgments
 from server.engine.transfer import export_debate, restore_debate
 from tests.support.engines import run_debate, start_debate
@@ -65,7 +64,7 @@ async def test_a_team_is_chosen_by_what_its_own_owner_knows(database: str) -> No
         assert (await start(ann)).debate.setup.team == known.debate.setup.team
 
 
-@pytest.mark.parametrize("effort", ["quick", "standard", "assured"])
+@pytest.mark.parametrize("effort", ["quick", "assured"])
 async def test_those_chosen_sit_in_the_order_of_the_choice_whatever_the_effort(effort: str) -> None:
     names = ("acme/one", "acme/two", "beta/six", "gamma/four")
     shares = dict(zip(names, (0.95, 0.94, 0.0, 0.75), strict=True))
@@ -88,21 +87,6 @@ async def test_those_chosen_sit_in_the_order_of_the_choice_whatever_the_effort(e
             assert setup.team.judges[-1] == "beta/six"
             panel = setup.judges.models
             assert panel == setup.team.judges[: len(panel)]
-
-
-async def test_below_twenty_items_it_says_that_families_and_prices_decide() -> None:
-    async with open_many() as manager:
-        await teach(manager, 19)
-        snapshot = await start(manager)
-        team = build_state(snapshot)["team"]
-        assert len({*map(family, team["chosen"])}) == 2
-        assert team["draws"] == []
-        assert "the ledger has 19 settled items of them, and 20 are needed" in team["reason"]
-        await teach(manager, 20)
-        assert len(build_state(await start(manager))["team"]["draws"]) == 12
-    async with open_many() as manager:
-        await teach(manager, 1)
-        assert "the ledger has 1 settled item of them" in build_state(await start(manager))["team"]["reason"]
 
 
 @needs_upkeep
@@ -214,18 +198,7 @@ async def test_what_cannot_be_chosen_is_refused_with_what_to_do() -> None:
         assert (await start(manager, size=0)).debate.setup.team == (await start(manager)).debate.setup.team
 
 
-async def test_a_fork_keeps_the_team_unless_it_has_models_of_its_own() -> None:
-    async with open_many() as manager:
-        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
-        same = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
-        assert same.debate.setup.team == ended.debate.setup.team
-        other = await manager.fork(ended.id, 1, ChangesInput(models={"Ada": "mine"}), actor="test")
-        assert other.debate.setup.team is None
-        for fork in (same, other):
-            check_opened(fork.debate.setup)
-
-
-async def test_judges_that_a_fork_names_were_not_chosen() -> None:
+async def test_a_fork_keeps_the_team_but_for_those_whom_it_names() -> None:
     async with open_many() as manager:
         ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
         changes = ChangesInput.model_validate({"judges": {"models": ["mine"]}})
@@ -233,7 +206,12 @@ async def test_judges_that_a_fork_names_were_not_chosen() -> None:
         team = build_state(forked)["team"]
         assert (team["chosen"], team["judges"]) == (list_seats(ended), [])
         assert "to judge" not in team["reason"]
-        check_opened(forked.debate.setup)
+        same = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
+        assert same.debate.setup.team == ended.debate.setup.team
+        other = await manager.fork(ended.id, 1, ChangesInput(models={"Ada": "mine"}), actor="test")
+        assert other.debate.setup.team is None
+        for fork in (forked, same, other):
+            check_opened(fork.debate.setup)
 
 
 @pytest.mark.parametrize("is_framed", [True, False])
