@@ -236,13 +236,18 @@ def find_assignments(nodes: list[ast.AST] | list[ast.stmt]) -> Assignments:
 
 
 def find_error_texts(node: ast.AST) -> Iterator[ast.expr]:
-    """The text of `raise SomeError(text)`, of `require(condition, text)` and its like, and of a failed option."""
+    """The text of `raise SomeError(text)`, of `require(condition, text)` and its like, and of a failed option.
+
+    And what a terminal says in place of the text of an error.
+    """
     if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
         name = name_of(node.exc.func)
         if name not in INTERNAL and name[:1].isupper():
             yield from node.exc.args[1:2] if name == "ModelError" else node.exc.args[:1]
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__":
         yield from node.args[:1]
+    elif isinstance(node, ast.Assign) and name_of(node.targets[0]) == "in_terminal":
+        yield node.value
     elif isinstance(node, ast.Call) and name_of(node.func) == "require":
         yield from node.args[1:2]
     elif isinstance(node, ast.Call) and name_of(node.func) == "require_at":
