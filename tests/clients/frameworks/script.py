@@ -20,11 +20,12 @@ MAX_CALLS = 8
 
 
 class Server(NamedTuple):
-    """How a framework starts our server."""
+    """How a framework starts our server. `patience`: seconds for a call, of those that have a limit by default."""
 
     command: str
     arguments: list[str]
     environment: dict[str, str]
+    patience: float
 
 
 def read_server() -> Server:

@@ -19,7 +19,7 @@ from tests.clients.debate_server import JUDGES, PRICE_USD
 from tests.clients.frameworks.script import VERDICT
 from tests.support.client_calls import call
 from tests.support.paths import ROOT
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, SLOWNESS
 from tests.support.servers import connect_client
 
 pytestmark = [pytest.mark.requirement("M4", "M5", "N18")]
@@ -27,9 +27,12 @@ pytestmark = [pytest.mark.requirement("M4", "M5", "N18")]
 FOLDER = Path(__file__).parent
 FRAMEWORKS = sorted(path.stem for path in (FOLDER / "requirements").iterdir())
 IMPATIENT = {"google_adk", "openai_agents"}
-"""Those that give up a call after 5 seconds by default."""
+"""Those that give up a call by default."""
 
-DELAY = 2.2  # seconds that each model takes: the debate takes three times as long
+CALL_PATIENCE = 5 * SLOWNESS
+"""Their default in seconds on an idle machine: the server starts within it."""
+
+DELAY = 2.2 * SLOWNESS  # seconds that each model takes: the debate takes three times as long
 ANSWERS = (
     4 + 4 + 2 * len(JUDGES)
 )  # two rounds of two turns, two ballots of each seat, two readings of each judge
@@ -47,6 +50,7 @@ def run(framework: str, script: str, database: Path, delay: float) -> Any:
             "COUNTERPOINT_DB": str(database),
             "COUNTERPOINT_MODELS": "debater",
         },
+        "patience": CALL_PATIENCE,
     }
     done = subprocess.run(
         [FOLDER / "environments" / framework / "bin" / "python", FOLDER / script],

@@ -33,7 +33,8 @@ class ScriptedLlm(BaseLlm):
 async def main() -> None:
     server = read_server()
     parameters = StdioServerParameters(command=server.command, args=server.arguments, env=server.environment)
-    tools = McpToolset(connection_params=StdioConnectionParams(server_params=parameters))
+    connection = StdioConnectionParams(server_params=parameters, timeout=server.patience)
+    tools = McpToolset(connection_params=connection)
     agent = LlmAgent(name="assistant", model=ScriptedLlm(model="scripted"), tools=[tools])
     runner = InMemoryRunner(agent=agent, app_name="test")
     session = await runner.session_service.create_session(app_name="test", user_id="user")

@@ -40,7 +40,8 @@ async def main() -> None:
     set_tracing_disabled(True)
     server = read_server()
     parameters = {"command": server.command, "args": server.arguments, "env": server.environment}
-    async with MCPServerStdio(params=parameters) as counterpoint:
+    patience = server.patience
+    async with MCPServerStdio(params=parameters, client_session_timeout_seconds=patience) as counterpoint:
         agent = Agent(name="assistant", model=ScriptedModel(), mcp_servers=[counterpoint])
         await Runner.run(agent, "Get a second opinion.", max_turns=20)
     print_results(SHOWN)
