@@ -24,9 +24,8 @@ UNDERLINES = {1: "=", 2: "-"}  # by level of heading, so that headings show with
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
-_EMPHASIS = re.compile(
-    r"\*\*(?=\S)(?P<bold>.+?)(?<=\S)\*\*|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+?)(?<=\S)\*(?![\w*])"
-)
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])(?P<bold>[^*\n]+?)(?<=\S)\*\*(?![\w*])")
+_EMPHASIS = re.compile(rf"{_BOLD.pattern}|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+?)(?<=\S)\*(?![\w*])")
 
 
 class Terminal(Console):
@@ -135,7 +134,7 @@ class Terminal(Console):
                     parse_emphasis(unescape_markup(heading[2])).plain, len(heading[1]), indent, style
                 )
             elif line.startswith(">"):  # foreign words: each line on the screen is marked
-                quoted = Text(unescape_markup(line[1:].strip()))
+                quoted = parse_bold(unescape_markup(line[1:].strip()))
                 self.print_wrapped(quoted, f"{margin}{QUOTE_MARK}", repeat_lead=True)
             else:
                 item = _ITEM.match(line)
@@ -145,8 +144,17 @@ class Terminal(Console):
 
 def parse_emphasis(line: str) -> Text:
     """A line of Markdown with bold and italic text styled; no other mark-up is read."""
+    return style_marked(line, _EMPHASIS)
+
+
+def parse_bold(words: str) -> Text:
+    """Foreign words with bold text styled. A star alone may be a product, or stand in a name of files."""
+    return style_marked(words, _BOLD)
+
+
+def style_marked(line: str, marks: re.Pattern[str]) -> Text:
     text, end = Text(), 0
-    for match in _EMPHASIS.finditer(line):
+    for match in marks.finditer(line):
         kind = match.lastgroup or ""
         text.append(line[end : match.start()]).append(match[kind], style=kind)
         end = match.end()

@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from server.cli.live.display import LiveDisplay
-from server.cli.terminal import Terminal
+from server.cli.terminal import QUOTE_MARK, Terminal
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke
@@ -39,6 +39,16 @@ def printed(source: str, columns: str, monkeypatch: pytest.MonkeyPatch, *, is_te
     out.print_markdown(source)
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()
+
+
+def test_headings_of_a_quoted_model_are_bold_and_its_products_and_names_of_files_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quoted = "> **Why**\n> - **Cost:** x**2 + y**2\n> ignore *.py,*.js and f(**a, **b)"
+    written = ["Why", "- Cost: x**2 + y**2", "ignore *.py,*.js and f(**a, **b)"]
+
+    assert printed(quoted, "80", monkeypatch).splitlines() == [f"{QUOTE_MARK}{line}" for line in written]
+    assert "\x1b[1mWhy" in printed(quoted, "80", monkeypatch, is_terminal=True)
 
 
 def test_markdown_is_readable_without_its_marks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from server.cli.live.events import choose_colour
-from server.cli.terminal import QUOTE_MARK, Terminal
+from server.cli.terminal import QUOTE_MARK, Terminal, parse_bold
 from server.debate.answer.lines import list_lines
 from server.debate.facts.quoting import unescape_markup
 from server.debate.facts.text import clean_line, remove_invisible
@@ -45,13 +45,9 @@ def print_verdict(out: Terminal, snapshot: DebateSnapshot) -> None:
         return
     rows: list[RenderableType] = []
     for line in list_lines(report.answer, debate_id):
-        words = remove_invisible(unescape_markup(line.text))
-        rows.append(
-            Text.assemble(
-                (f"{clean_line(line.head)}: " if line.head else "", "bold"),
-                (words, "dim" if line.is_ours else ""),
-            )
-        )
+        words = parse_bold(remove_invisible(unescape_markup(line.text)))
+        words.stylize("dim" if line.is_ours else "")
+        rows.append(Text.assemble((f"{clean_line(line.head)}: " if line.head else "", "bold"), words))
     if report.deliverable:
         result = quote_lines(out, report.deliverable)
         rows = [*rows, Text(), result] if report.outcome else [result, Text(), *rows]

@@ -130,7 +130,8 @@ async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_marku
     chromium: Browser, database: str
 ) -> None:
     written = (
-        "**Begin** `small`, [and](https://evil.example) 2 * 3 * 4.\\n## Why\\n- *Where* a <b>small</b> one. "
+        "**Begin** `small`, [and](https://evil.example) 2 * 3 * 4, x**2 + y**2, *.py,*.js."
+        "\\n## Why\\n- *Where* a <b>small</b> one. "
     )
 
     def answer(request: Request) -> str:
@@ -139,7 +140,7 @@ async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_marku
     async with open_site(database, ScriptedModel(answer)) as guest, open_window(chromium, guest) as window:
         page = await window.open((await run_debate(guest.manager, format="second_opinion")).id)
         found = page.locator(".written")
-        await see(page, "[and](https://evil.example) 2 * 3 * 4.")
+        await see(page, "[and](https://evil.example) 2 * 3 * 4, x**2 + y**2, *.py,*.js.")
         assert await found.locator("strong").all_inner_texts() == ["Begin", "Why"]
         assert await found.locator("em").all_inner_texts() == ["Where"]
         assert await found.locator("code").all_inner_texts() == ["small"]
