@@ -112,10 +112,9 @@ def test_p_pauses_and_goes_on(database: str, cli: Cli) -> None:
         debate_id = find_id(program)
         assert json.loads(cli("show", debate_id, "--view", "state", "--json").stdout)["status"] == "paused"
         program.send("p")
-        program.wait_for("p pause")
         assert program.wait() == 0
 
-    assert "Leaning (1 of 1 judge" in program.whole
+    assert "Leaning (1 of 1 judge" in program.whole.partition("Resumed")[2]
 
 
 def test_n_writes_a_note_and_what_is_pasted_into_it_is_one_line_in_however_many_pieces(
@@ -179,8 +178,8 @@ def test_pastes_are_marked_where_stdin_can_only_be_read(database: str) -> None:
 @pytest.mark.parametrize("is_quick", [False, True], ids=["one-by-one", "before-the-first-is-read"])
 def test_c_concludes_when_it_is_pressed_twice(database: str, cli: Cli, is_quick: bool) -> None:
     turns = ("--format", "verdict", "--rounds", "9")
-    with open_terminal(*STARTED, "scripted?delay=0.5", *turns, database=database) as program:
-        program.wait_for("[argumentation", "q leave it running")
+    with open_terminal(*STARTED, "scripted?delay=2", *turns, database=database) as program:
+        program.wait_for("[Proponent 1.1]", "q leave it running")
         for do_something_else in (partial(program.send, "x"), partial(program.paste, "c")):
             program.send("c")
             program.wait_for("c again concludes")
