@@ -1,5 +1,6 @@
 """Records as a file brings them: entries with times, and what they come to."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -86,7 +87,13 @@ def play(script: Any = None, **asked: Any) -> DebateSimulation:
 
 
 def record(**asked: Any) -> Bodies:
-    return build_bodies(play(**asked).play().events)
+    """A record to be changed: each kind is played once."""
+    return json.loads(dump_record(json.dumps(asked, sort_keys=True)))  # type: ignore[no-any-return]
+
+
+@cache
+def dump_record(asked: str) -> str:
+    return json.dumps(build_bodies(play(**json.loads(asked)).play().events))
 
 
 def refusal(change: Change, bodies: Bodies) -> str:

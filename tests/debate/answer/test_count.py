@@ -243,127 +243,93 @@ SMALL = replace(
 """One of two reviewers is too small a model to count."""
 
 
+TWO_FAMILIES, THREE_FAMILIES = "2 model families (alpha, beta)", "3 model families (alpha, beta, gamma)"
+LITTLE = "That says little about being right: models of one family make the same mistakes."
+
+
 @pytest.mark.parametrize(
-    ("played", "told"),
+    ("played", "agreed", "probability"),
     [
         (
             play_panel("AA", all_of("A", SURE)),
-            (
-                "2 model families (alpha, beta) gave this answer independently, and again after checking each other's. "
-                "Each says how likely its advice is right: 90%, 90%."
-            ),
+            f"{TWO_FAMILIES} gave this answer independently, and again after checking each other's.",
+            "Each says how likely its advice is right: 90%, 90%.",
         ),
         (
             play_panel("AB", all_of("A", SURE)),
-            (
-                "2 model families (alpha, beta) agree after checking; 1 of 2 had answered otherwise. "
-                "Each says how likely its advice is right: 90%, 90%."
-            ),
+            f"{TWO_FAMILIES} agree after checking; 1 of 2 had answered otherwise.",
+            "Each says how likely its advice is right: 90%, 90%.",
         ),
         (
             play_panel("AA", all_of("A", SURE), [], {"answer.2", "review.2"}),
-            (
-                "One model family (alpha) gave this answer, and checked it; 1 of 2 answers missing. "
-                "It says how likely its advice is right: 90%. "
-                "That says little about being right: models of one family make the same mistakes."
-            ),
+            "One model family (alpha) gave this answer, and checked it; 1 of 2 answers missing.",
+            f"It says how likely its advice is right: 90%. {LITTLE}",
         ),
         (
             play_panel("AAA", all_of("A", SURE), [], {"answer.3"}),
-            (
-                "2 model families (alpha, beta) agree after checking; 1 of 3 answers missing. "
-                "Each says how likely its advice is right: 90%, 90%."
-            ),
+            f"{TWO_FAMILIES} agree after checking; 1 of 3 answers missing.",
+            "Each says how likely its advice is right: 90%, 90%.",
         ),
         (
             play_panel("AAA", all_of("A", SURE), [], {"review.3"}),
-            (
-                "3 model families (alpha, beta, gamma) gave this answer independently; 2 of 3 checked it. "
-                "Each says how likely its advice is right: 90%, 90%."
-            ),
+            f"{THREE_FAMILIES} gave this answer independently; 2 of 3 checked it.",
+            "Each says how likely its advice is right: 90%, 90%.",
         ),
         (
             play_panel("A", all_of("B", SURE), level="quick"),
-            (
-                "One model family (alpha) answered otherwise at first, and changed that when checking. "
-                "It says how likely its advice is right: 90%. "
-                "That says little about being right: models of one family make the same mistakes."
-            ),
+            "One model family (alpha) answered otherwise at first, and changed that when checking.",
+            f"It says how likely its advice is right: 90%. {LITTLE}",
         ),
         (
             play_panel("AA", all_of("A", SURE), [], {"review.2"}),
-            (
-                "2 model families (alpha, beta) gave this answer independently; one checked it. "
-                "It says how likely its advice is right: 90%."
-            ),
+            f"{TWO_FAMILIES} gave this answer independently; one checked it.",
+            "It says how likely its advice is right: 90%.",
         ),
         (
             SMALL,
-            (
-                "2 model families (alpha, beta) agree, as far as they could be read: 1 of 2. "
-                "Each says how likely its advice is right: 90%; for other advice 90%."
-            ),
+            f"{TWO_FAMILIES} agree, as far as they could be read: 1 of 2.",
+            "Each says how likely its advice is right: 90%; for other advice 90%.",
         ),
         (
             play_panel("AAB", TWO_TO_ONE, [NOBODY, NOBODY, NOBODY]),
-            (
-                "3 model families (alpha, beta, gamma) answered; 2 of 3 advise this. "
-                "Each says how likely its advice is right: 70%, 70%; for other advice 70%."
-            ),
-        ),
-        (
-            play_panel("A", [("A", SURE)], level="quick"),
-            (
-                "One model family (alpha) gave this answer, and checked it. "
-                "It says how likely its advice is right: 90%. "
-                "That says little about being right: models of one family make the same mistakes."
-            ),
-        ),
-        (
-            play_panel("AA", all_of("A", SURE), level="quick"),
-            (
-                "2 model families (alpha, beta) gave this answer independently; one checked it. "
-                "It says how likely its advice is right: 90%."
-            ),
+            f"{THREE_FAMILIES} answered; 2 of 3 advise this.",
+            "Each says how likely its advice is right: 70%, 70%; for other advice 70%.",
         ),
         (
             play_panel("AB", [("", 0), ("B", SURE)], level="quick"),
-            (
-                "2 model families (alpha, beta) answered differently; one checked. "
-                "It says how likely its advice is right: 90%."
-            ),
+            f"{TWO_FAMILIES} answered differently; one checked.",
+            "It says how likely its advice is right: 90%.",
         ),
         (
             play_panel("AB", APART),
-            "2 model families (alpha, beta) stay divided. Each says how likely its advice is right: 80%, 80%.",
+            f"{TWO_FAMILIES} stay divided.",
+            "Each says how likely its advice is right: 80%, 80%.",
         ),
         (
             play_panel("AAB", [("", 0), ("", 0), ("B", SURE)], level="quick"),
-            (
-                "3 model families (alpha, beta, gamma) answered; 2 of 3 advise this. "
-                "It says how likely its other advice is right: 90%."
-            ),
+            f"{THREE_FAMILIES} answered; 2 of 3 advise this.",
+            "It says how likely its other advice is right: 90%.",
         ),
         (
             play_panel("AB", APART, families=("alpha", "alpha")),
-            (
-                "One model family (alpha) stays divided. Each says how likely its advice is right: 80%, 80%. "
-                "That says little about being right: models of one family make the same mistakes."
-            ),
+            "One model family (alpha) stays divided.",
+            f"Each says how likely its advice is right: 80%, 80%. {LITTLE}",
         ),
         (
             play_panel("AA", all_of("A", SURE), [], {"review.1", "review.2"}),
-            "2 model families (alpha, beta) answered; nothing was checked.",
+            f"{TWO_FAMILIES} answered; nothing was checked.",
+            "",
         ),
-        (play_panel("AA", [], [], {"answer.1", "answer.2"}), ""),
+        (play_panel("AA", [], [], {"answer.1", "answer.2"}), "", ""),
         (
             play_panel("AB", APART, families=("alpha", "human")),
-            "2 authors (alpha, human) stay divided. Each says how likely its advice is right: 80%, 80%.",
+            "2 authors (alpha, human) stay divided.",
+            "Each says how likely its advice is right: 80%, 80%.",
         ),
     ],
 )
-def test_how_sure_says_what_agreed_with_what(played: Any, told: str) -> None:
-    assert describe_agreement(played, count_panel(played)) == told
+def test_how_sure_says_what_agreed_with_what(played: Any, agreed: str, probability: str) -> None:
+    assert describe_agreement(played, count_panel(played)) == f"{agreed} {probability}".strip()
 
 
 @pytest.mark.requirement("N37")

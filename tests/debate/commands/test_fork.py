@@ -1,11 +1,9 @@
 """Forks: the first rounds of a debate as they were, another set-up, and a future of their own."""
 
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from server.debate.commands.fork import is_inherited
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import add_prompt_functions
 from server.debate.facts.errors import InvalidRequestError
@@ -22,7 +20,6 @@ from tests.support.simulation import (
     ProviderFailure,
     Script,
     ScriptAnswer,
-    build_debaters,
     build_setup,
     default_script,
     label_positions,
@@ -127,20 +124,6 @@ class TestThePast:
         child = played(task_script({}), options={"output_schema": {}, "judges": {"count": 2}}).fork(3)
         assert (expected := estimate(child.debate)).calls == 1
         assert (expected.most_calls, expected.caller_turns) == (0, 0)
-
-    @pytest.mark.full
-    def test_a_debate_of_any_format_can_be_forked_at_every_round_that_something_follows(self) -> None:
-        went_on: set[tuple[str, int]] = set()
-        names = ("advocates", "verdict", "settle", "handoff", "round_robin", "full")
-        for name in names:
-            parent = played(format=name, debaters=build_debaters(3), max_rounds=0)
-            for number in range(parent.debate.round + 1):
-                with suppress(InvalidRequestError):
-                    assert parent.fork(number).play().status == "concluded", (name, number)
-                    went_on.add((name, number))
-        every_round_of_talk = {"advocates": 2, "verdict": 2, "handoff": 10, "full": 7, "round_robin": 2}
-        for name, last in every_round_of_talk.items():
-            assert {(name, number) for number in range(last + 1)} <= went_on
 
     def test_a_fork_can_be_forked(self) -> None:
         child = played().fork(1).play()
@@ -377,7 +360,3 @@ class TestRounds:
         assert parent.status == "concluded"
         told = "Round 2 was cut short: nobody said who speaks in it. Pass at_round=1, or less."
         assert refusal(parent, 2) == told
-
-
-def test_a_fork_has_a_set_up_of_its_own() -> None:
-    assert not is_inherited(build_setup(), at_round=1)

@@ -16,7 +16,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import Effort
 from server.debate.facts.setup.seats import Debater, JudgePanel
 from server.debate.views.warnings import list_setup_warnings
-from tests.support.simulation import ARGUED_FORMATS, build_debaters, build_request, build_setup
+from tests.support.simulation import build_debaters, build_request, build_setup
 
 pytestmark = pytest.mark.requirement("C1")
 
@@ -131,26 +131,8 @@ def test_many_debaters_have_labels_of_their_own_and_texts_that_hold_all_of_them_
         open_debate(build_request(documents=documents), models=["m"], seed=1)
 
 
-@pytest.mark.parametrize("name", ["advocates", "verdict", "handoff", "full"])
-def test_a_judge_reads_twice_unless_it_is_to_read_once(name: str) -> None:
-    assert build_setup(format=name).judges.both_orders
-    assert not build_setup(format=name, options={"judges": {"both_orders": False}}).judges.both_orders
-
-
-@pytest.mark.parametrize("name", ARGUED_FORMATS)
-def test_a_format_says_how_many_rounds_there_are(name: str) -> None:
-    row = FORMATS[name]
-    assert build_setup(format=name).max_rounds == row.default_rounds
-    assert build_setup(format=name, max_rounds=1).max_rounds == 1
-    assert build_setup(format=name, max_rounds=row.max_allowed_rounds).max_rounds == row.max_allowed_rounds
-
-
 @pytest.mark.requirement("A4")
 class TestModels:
-    def test_one_model_is_enough_for_all(self) -> None:
-        opened = build_setup(["only"], debaters=build_debaters(3))
-        assert {d.model for d in opened.debaters} == set(opened.judges.models) == {"only"}
-
     def test_models_are_assigned_in_turn(self) -> None:
         opened = build_setup(["a", "b"], debaters=build_debaters(5))
         assert [d.model for d in opened.debaters] == ["a", "b", "a", "b", "a"]

@@ -172,11 +172,6 @@ def test_a_phase_that_says_what_it_wants_may_be_called_as_one_of_a_second_opinio
     assert own.is_talk
 
 
-def test_the_deliverable_may_follow_the_verdict() -> None:
-    requested = ["opening", "verdict", "deliverable"]
-    assert phase_names(play_phases(*requested)) == requested
-
-
 PHASE_TASKS = {
     "opening": "make two or three points",
     "argumentation": "Attack the point",

@@ -13,8 +13,6 @@ from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
 from server.debate.views.events import event_names
 from server.debate.views.verdict import build_report, build_verdict
-from server.debate.votes.consensus import describe_agreed
-from tests.support.records import build_bodies, verify_bodies
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -23,7 +21,6 @@ from tests.support.simulation import (
     build_debaters,
     build_setup,
     judge_script,
-    label_positions,
     render_finding,
     simulate,
     task_script,
@@ -33,12 +30,6 @@ pytestmark = pytest.mark.requirement("D10")
 
 LOST = ProviderFailure("timeout")
 VOTE = ["opening", "voting"]
-
-
-def believe(**percent: int) -> str:
-    """A ballot with these beliefs by letter, the rest for none."""
-    beliefs = {letter: percent.get(letter, 0) for letter in "ABC"}
-    return json.dumps({**build_ballot(None), "beliefs": beliefs | {"none": 100 - sum(beliefs.values())}})
 
 
 def vote(*ballots: ScriptAnswer, voting: Any = None, phases: Any = VOTE, **asked: Any) -> DebateSimulation:
@@ -265,42 +256,3 @@ def test_a_consensus_that_does_not_follow_from_the_votes_is_refused() -> None:
         replay([found], replay([found], before))
     with pytest.raises(IllegalEvent, match="does not follow from the votes"):
         replay(at.events[place + 1 :], before)
-
-
-@pytest.mark.requirement("N26")
-def test_a_record_whose_consensus_or_rule_was_rewritten_is_refused() -> None:
-    played = vote(A, A, B, voting="majority")
-    at = simulate(label_positions(played.debate.setup), played.script).play()
-    bodies = build_bodies(at.events)
-    assert verify_bodies(bodies) == at.debate
-    place = next(n for n, body in enumerate(bodies) if body["kind"] == "agreed")
-    for change in ({"consensus": "unanimous"}, {"count": {**bodies[place]["count"], "share": "1"}}):
-        forged = [*bodies[:place], {**bodies[place], **change}, *bodies[place + 1 :]]
-        with pytest.raises(InvalidRequestError, match=r"\(agreed\) cannot follow"):
-            verify_bodies(forged)
-    with pytest.raises(InvalidRequestError, match=r"\(concluded\) cannot follow"):
-        verify_bodies([*bodies[:place], *bodies[place + 1 :]])
-    for rule, problem in (
-        ({"threshold": "1/2"}, "threshold and strict"),
-        ({"threshold": "3/2"}, "at most 1"),
-    ):
-        kind = "majority" if problem.startswith("threshold") else "supermajority"
-        opened = {**bodies[0], "voting": {**bodies[0]["voting"], "kind": kind, **rule}}
-        with pytest.raises(InvalidRequestError, match=problem):
-            verify_bodies([opened, *bodies[1:]])
-
-
-def test_judges_can_agree_on_a_position_made_of_the_others() -> None:
-    both = render_finding(None, recommendation="Both, one after the other.")
-    at = judge(both, both, FOR, voting="majority").play()
-    assert at.debate.verdict
-    assert (at.debate.verdict.outcome, at.debate.verdict.verdict) == (
-        "synthesis",
-        "Both, one after the other.",
-    )
-
-
-def test_the_moderators_decision_is_a_consensus_in_words() -> None:
-    settle = task_script({"closing": {"summary": "So.", "status": "SETTLED", "decision": "Buy."}})
-    (found,) = agreed(simulate(build_setup(format="settle"), settle).play())
-    assert describe_agreed(found) == "Consensus: the moderator settled the question."

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from server.debate.facts.events import Failed, Spoke
-from server.debate.facts.interventions import NoteAdded
 from server.debate.machine.interpret import interpret
 from server.debate.machine.render import render
 from server.debate.prompts.material import MAX_DIRECT_MESSAGES
@@ -207,10 +206,3 @@ class TestPrivacy:
         assert last.count(" to you, ") + last.count("You to ") == MAX_DIRECT_MESSAGES == 100
         assert "> 1?" not in last
         assert "> 3?" in last
-
-
-def test_a_note_made_in_a_round_of_messages_is_read_by_all() -> None:
-    at = examined().play_to_round(2)
-    at.add_events(NoteAdded(text="Mind the costs.", round=2)).play()
-    late = [render_prompt_text(prompt) for call, prompt in at.calls_made if call.round > 1]
-    assert all("[note to everybody]\n> Mind the costs." in prompt for prompt in late)

@@ -100,12 +100,6 @@ class TestDone:
         assert spoken(at) == [[THREE, ONE], []]
         assert at.debate.ended == Ended(ending="concluded", cause="moderator_done")
 
-    def test_the_cap_counts_before_done_and_done_before_the_predicate(self) -> None:
-        assert moderated(rounds=3).play().debate.rounds[-1].because == "max_rounds"
-        at = moderated()
-        at.terminate_when = lambda debate: debate.round == 3
-        assert at.play().debate.rounds[-1].because == "moderator_done"
-
     def test_nothing_is_looked_back_on_where_nobody_spoke(self) -> None:
         plan = {1: PLAN[1], 2: {"next_speakers": None, "done": True}}
         at = moderated(plan, referee=True, moderator={"opens": True, "closes": True}).play()

@@ -18,7 +18,7 @@ from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import build_state, framing_line
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import list_setup_warnings, list_verdict_warnings
+from server.debate.views.warnings import list_setup_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -344,13 +344,6 @@ class TestRecord:
         at = frame(answer(*DATABASES))
         with pytest.raises(IllegalEvent, match="is open for it"):
             apply(replay(at.events[:3]), at.events[2].model_copy(update={"seen": 3}))
-
-
-def test_where_no_model_can_name_the_positions_it_is_said_why() -> None:
-    at = simulate(build_setup(("local",), question=WHICH, options={"framing": True}))
-    told = framing_line(at.debate.setup)
-    assert told.startswith('The positions are "for" and "against": no model here names them')
-    assert told in list_verdict_warnings(at.debate)
 
 
 class TestForks:

@@ -47,49 +47,48 @@ from tests.support.simulation import DebateSimulation, ProviderFailure, build_us
 pytestmark = pytest.mark.requirement("M5", "N1", "N4")
 
 TWO, THREE = open_advice(), open_advice(MODELS)
+SPLIT: dict[str, Any] = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
+"""Two who stay divided to the end."""
 
 
 def list_phases(played: DebateSimulation) -> list[str]:
     return [event.phase for event in played.events if isinstance(event, PhaseEntered)]
 
 
-def play_case(case: tuple[Any, ...]) -> DebateSimulation:
-    blind, finals, exchange, failed, changes, *_ = case
+PLAYED = (
+    *("two alike, apart and after reading", "both reject both, and mean the same", "divided to the end"),
+    *("one is moved", "one review fails", "two to one", "one to one to one", "quick, apart"),
+    *("quick, one family, other advice", "quick, the only review fails"),
+)
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_debate_comes_to_the_outcome_of_its_case_and_follows_from_its_record(name: str) -> None:
+    """All cases are counted in `tests/debate/answer/test_count.py`; these are one for each way through the rounds."""
+    blind, finals, exchange, failed, changes, outcome, head = CASES[name]
     models = [f"{family}/m" for family in changes.get("families", ("alpha", "beta", "gamma"))][: len(blind)]
     setup = open_advice(models, effort=changes.get("level", "standard"))
-    script = {"blind": blind, "finals": finals, "exchange": exchange, "failed": failed}
-    played = begin_advice(setup, **script)
-    played.play()
-    return played
-
-
-PLAYED = {
-    name: case for name, case in CASES.items() if "answer.2" not in case[3] and "answer.3" not in case[3]
-}
-"""Cases in which every answer comes: with fewer than two the debate pauses."""
-
-
-@pytest.mark.parametrize("case", PLAYED.values(), ids=[*PLAYED])
-def test_a_debate_comes_to_the_outcome_of_its_case_and_follows_from_its_record(case: tuple[Any, ...]) -> None:
-    played = play_case(case)
-    found = count_debate(played.debate)
+    played = play_advice(setup, blind=blind, finals=finals, exchange=exchange, failed=failed)
     assert played.debate.verdict
     assert played.debate.ended
-    assert (played.debate.verdict.outcome, name_outcome(found)) == (case[5], case[6])
+    assert (played.debate.verdict.outcome, name_outcome(count_debate(played.debate))) == (outcome, head)
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
-def test_who_agree_take_two_calls_each_and_one_and_who_differ_one_more_each() -> None:
-    agreed = play_advice()
-    assert list_phases(agreed) == ["answer", "review", "report"]
-    assert len(agreed.calls_made) == 5
-    divided = play_advice(blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
-    assert list_phases(divided) == ["answer", "review", "exchange", "report"]
-    assert len(divided.calls_made) == 7
-    without = play_advice(open_advice(max_rounds=0), blind="AB", finals=APART)
-    assert list_phases(without) == ["answer", "review", "report"]
-    twice = play_advice(open_advice(max_rounds=2), blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
-    assert list_phases(twice) == ["answer", "review", "exchange", "exchange", "report"]
+@pytest.mark.parametrize(
+    ("max_rounds", "script", "phases", "calls"),
+    [
+        (1, {}, ["answer", "review", "report"], 5),
+        (1, SPLIT, ["answer", "review", "exchange", "report"], 7),
+        (0, SPLIT, ["answer", "review", "report"], 5),
+        (2, SPLIT, ["answer", "review", "exchange", "exchange", "report"], 9),
+    ],
+)
+def test_who_agree_take_two_calls_each_and_one_and_who_differ_one_more_each(
+    max_rounds: int, script: dict[str, Any], phases: list[str], calls: int
+) -> None:
+    played = play_advice(open_advice(max_rounds=max_rounds), **script)
+    assert (list_phases(played), len(played.calls_made)) == (phases, calls)
 
 
 @pytest.mark.parametrize(
@@ -125,18 +124,21 @@ def test_no_seat_is_told_who_wrote_what_or_how_sure_anybody_is() -> None:
             assert not any(name in prompt for name in (*played.debate.names, "alpha", "90"))
 
 
-@pytest.mark.parametrize("task", ["advice", "review", "exchange", "report", "check"])
-@pytest.mark.parametrize("reply", ["", "I would rather not say.", '{"recommendation": "x", "follows": 7'])
+@pytest.mark.parametrize(
+    ("task", "reply"),
+    [
+        ("advice", ""),
+        ("advice", "I would rather not say."),
+        ("review", '{"recommendation": "x", "follows": 7'),
+        ("exchange", "I would rather not say."),
+        ("report", ""),
+        ("check", '{"recommendation": "x", "follows": 7'),
+    ],
+)
 def test_a_seat_that_gives_nothing_usable_is_asked_once_more_and_the_debate_ends(
     task: str, reply: str
 ) -> None:
-    played = begin_advice(
-        open_advice(effort="assured"),
-        blind="AB",
-        finals=APART,
-        exchange=[NOBODY, NOBODY],
-        replies={task: reply},
-    )
+    played = begin_advice(open_advice(effort="assured"), **SPLIT, replies={task: reply})
     played.play()
     if played.debate.paused:  # nobody answered
         assert played.debate.paused.cause == "quorum"
@@ -154,6 +156,7 @@ def test_a_seat_that_gives_nothing_usable_is_asked_once_more_and_the_debate_ends
 
 
 WRITTEN = ("Advice A.\n\nIt is one machine.", "Advice A.\n\nIt is small, at 1,744 a second.")
+MAJORITY = {"blind": "AAB", "finals": [("A", 90), ("A", 90), ("B", 90)], "answers": ("Advice A.",) * 3}
 
 
 def test_who_agree_need_no_writer_and_the_answer_of_the_reviewer_with_most_of_what_others_found_stands() -> (
@@ -185,22 +188,26 @@ def test_who_agree_need_no_writer_and_the_answer_of_the_reviewer_with_most_of_wh
 
 
 @pytest.mark.parametrize(
-    ("script", "phases"),
+    ("setup", "script", "phases"),
     [
-        ({"answers": ("I would rather not say.",) * 2}, ["answer", "review", "report"]),
-        ({"answers": ("", WRITTEN[1])}, ["answer", "review"]),
-        (
-            {"answers": WRITTEN, "blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]},
-            ["answer", "review", "exchange", "report"],
-        ),
-        ({"answers": WRITTEN, "blind": "AB", "finals": [("A", 90)] * 2}, ["answer", "review"]),
+        (TWO, {"answers": ("I would rather not say.",) * 2}, ["answer", "review", "report"]),
+        (TWO, {"answers": ("", WRITTEN[1])}, ["answer", "review"]),
+        (TWO, {"answers": WRITTEN, **SPLIT}, ["answer", "review", "exchange", "report"]),
+        (TWO, {"answers": WRITTEN, "blind": "AB", "finals": [("A", 90)] * 2}, ["answer", "review"]),
+        (open_advice(MODELS, max_rounds=0), MAJORITY, ["answer", "review", "report"]),
     ],
-    ids=["no answer that will do", "one is enough", "they differ", "they agree after reading"],
+    ids=[
+        "no answer that will do",
+        "one is enough",
+        "they differ",
+        "they agree after reading",
+        "two of three",
+    ],
 )
 def test_a_writer_is_asked_where_no_answer_of_the_reviewers_will_do(
-    script: dict[str, Any], phases: list[str]
+    setup: Opened, script: dict[str, Any], phases: list[str]
 ) -> None:
-    assert list_phases(begin_advice(**script).play()) == phases
+    assert list_phases(begin_advice(setup, **script).play()) == phases
 
 
 @pytest.mark.parametrize("report", ["Advice A.\n\nIt is two machines.", ""], ids=["corrected", "no writer"])
@@ -219,12 +226,6 @@ def test_in_assured_the_answer_of_a_reviewer_is_checked_and_a_writer_corrects_it
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
-def test_a_majority_has_a_writer_who_says_when_the_others_would_be_right() -> None:
-    script = {"blind": "AAB", "finals": [("A", 90), ("A", 90), ("B", 90)], "answers": ("Advice A.",) * 3}
-    played = begin_advice(open_advice(MODELS, max_rounds=0), **script)
-    assert list_phases(played.play()) == ["answer", "review", "report"]
-
-
 @pytest.mark.parametrize("action", ["inject", "instruct"])
 def test_a_note_that_no_reviewer_has_read_is_read_by_a_writer(action: str) -> None:
     played = begin_advice(open_advice(options={"pause_when": ["verdict"]}), answers=WRITTEN)
@@ -238,13 +239,8 @@ def test_a_note_that_no_reviewer_has_read_is_read_by_a_writer(action: str) -> No
 
 
 def test_where_several_are_divided_and_the_writer_fails_no_side_writes_the_answer() -> None:
-    script: dict[str, Any] = {
-        "answers": WRITTEN,
-        "blind": "AB",
-        "finals": APART,
-        "exchange": [NOBODY, NOBODY],
-    }
-    answer = build_verdict(begin_advice(**script, replies={"report": ""}).play().debate).answer
+    played = begin_advice(**SPLIT, answers=WRITTEN, replies={"report": ""}).play()
+    answer = build_verdict(played.debate).answer
     assert (answer.written_by, answer.recommendation) == ("server", "2 answers that differ.")
 
 
@@ -386,23 +382,25 @@ def test_a_check_that_finds_a_fault_brings_a_second_version_or_stands_below_the_
     assert verify_bodies(build_bodies(failing.events)) == failing.debate
 
 
-@pytest.mark.parametrize("stop", range(2, 22))
-def test_a_process_that_ends_anywhere_is_followed_by_one_that_comes_to_the_same(stop: int) -> None:
-    setup = open_advice(effort="assured")
-    script: dict[str, Any] = {"blind": "AB", "finals": APART, "exchange": [NOBODY, ([0], "Advice", 80)]}
-    whole = play_advice(setup, **script)
+def play_again(whole: DebateSimulation, stop: int, **script: Any) -> DebateSimulation:
+    """What another process makes of the first facts of a debate."""
     events = whole.events[:stop]
     again = DebateSimulation(replay(events), events=[*events])
     again.script = build_script(lambda: again.debate, **script)
-    again.play()
-    assert again.debate.verdict == whole.debate.verdict
-    assert again.debate.ended == whole.debate.ended
+    return again.play()
 
 
-@pytest.mark.parametrize("stop", range(10, 16))
-def test_a_process_that_ends_between_two_versions_of_a_report_is_followed_by_one_that_comes_to_the_same(
-    stop: int,
-) -> None:
+def test_a_process_that_ends_anywhere_is_followed_by_one_that_comes_to_the_same() -> None:
+    script: dict[str, Any] = {**SPLIT, "exchange": [NOBODY, ([0], "Advice", 80)]}
+    whole = play_advice(open_advice(effort="assured"), **script)
+    for stop in range(2, len(whole.events)):
+        again = play_again(whole, stop, **script)
+        assert (again.debate.verdict, again.debate.ended) == (whole.debate.verdict, whole.debate.ended)
+
+
+def test_a_process_that_ends_between_two_versions_of_a_report_is_followed_by_one_that_comes_to_the_same() -> (
+    None
+):
     reports = (LOST, KEPT, LAST)
     replies = {
         "review": keep_words,
@@ -410,15 +408,12 @@ def test_a_process_that_ends_between_two_versions_of_a_report_is_followed_by_one
         "check": {"faults": [{"words": "So it is", "right": "Not so.", "matters": True}], "agrees": False},
     }
     whole = play_advice(open_advice(effort="assured"), replies=replies)
-    events = whole.events[:stop]
-    again = DebateSimulation(replay(events), events=[*events])
-    again.script = build_script(lambda: again.debate, replies=replies)
-    again.play()
-    assert [type(event) for event in again.events] == [type(event) for event in whole.events]
-    assert again.debate.verdict == whole.debate.verdict
-    assert whole.debate.verdict
-    assert whole.debate.verdict.verdict == "Advice in the end"
-    assert len(again.calls_made) == sum(isinstance(event, Answer) for event in whole.events[stop:])
+    assert build_verdict(whole.debate).verdict == "Advice in the end"
+    for stop in range(10, 16):
+        again = play_again(whole, stop, replies=replies)
+        assert [type(event) for event in again.events] == [type(event) for event in whole.events]
+        assert again.debate.verdict == whole.debate.verdict
+        assert len(again.calls_made) == sum(isinstance(event, Answer) for event in whole.events[stop:])
 
 
 def test_answers_arrive_in_any_order() -> None:
@@ -449,45 +444,66 @@ def fail_later_reports(call: Call) -> str:
     return "no words of it" if call.slot_index else KEPT
 
 
+def advise_at_the_second_try(call: Call) -> str:
+    return "{" if call.attempt == 1 else '{"recommendation": "Keep it."}'
+
+
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("effort", "script", "told"),
     [
-        ({}, []),
+        ("assured", {}, []),
         (
+            "assured",
             {"replies": {"check": "fine"}},
             ["Checker gave no check (nobody has checked the answer): the reply holds"],
         ),
         (
+            "assured",
             {"replies": {"report": "no words of it"}},
             [
                 "Writer gave no report (the server composed the answer of the reviews, and nobody checked it): "
             ],
         ),
         (
+            "assured",
             {"replies": {"check": {"faults": [FAULT]}, "report": fail_later_reports}},
             ["Writer gave no second report (what the check found stands under Corrected): it gives none"],
         ),
         (
+            "assured",
             {"replies": {"check": {"faults": [], "agrees": False}}},
             ["Who checked the answer would not act on it, and names no fault that matters."],
         ),
         (
+            "assured",
             {"replies": {"exchange": "no JSON"}, "blind": "AB", "finals": APART},
             [
                 f"Advisor {n} gave no exchange (what it advised before counts): the reply holds"
                 for n in (1, 2)
             ],
         ),
+        (
+            "standard",
+            {"replies": {"report": "nothing"}},
+            ["Writer gave no report (the server composed the answer of the reviews): "],
+        ),
+        ("standard", {"failed": {"review.2"}}, ["Advisor 2 gave no review: "]),
+        ("standard", {"replies": {"advice": advise_at_the_second_try}}, []),
     ],
 )
-def test_assured_says_which_of_its_steps_failed_and_what_follows(
-    script: dict[str, Any], told: list[str]
+def test_it_says_which_of_its_steps_failed_and_what_follows(
+    effort: str, script: dict[str, Any], told: list[str]
 ) -> None:
-    played = play_advice(open_advice(effort="assured"), **script)
-    verdict = build_verdict(played.debate)
-    assert len(verdict.cautions) == len(told)
-    assert all(map(str.startswith, verdict.cautions, told))
-    assert verdict.answer.keep_in_mind == verdict.cautions
+    verdict = build_verdict(play_advice(open_advice(effort=effort), **script).debate)
+    found = verdict.answer.keep_in_mind
+    assert len(found) == len(told)
+    assert all(map(str.startswith, found, told))
+    assert found == verdict.cautions or effort == "standard"
+
+
+def test_quick_says_that_nobody_wrote_a_report() -> None:
+    verdict = build_verdict(play_advice(open_advice(effort="quick")).debate)
+    assert verdict.cautions == ["Only one advisor has checked the answers, its own among them."]
 
 
 def test_readings_that_are_missing_or_contradict_each_other_are_named() -> None:
@@ -508,18 +524,6 @@ def test_readings_that_are_missing_or_contradict_each_other_are_named() -> None:
     assert not any(one.startswith("Advisor 1") for one in build_verdict(at.debate).dissent)
 
 
-def test_what_was_asked_for_again_and_came_is_no_caution() -> None:
-    replies = {"advice": lambda call: "{" if call.attempt == 1 else {"recommendation": "Keep it."}}
-    played = play_advice(TWO, replies=replies)
-    assert any(isinstance(event, Failed) for event in played.events)
-    assert build_verdict(played.debate).cautions == []
-
-
-def test_quick_says_that_nobody_wrote_a_report() -> None:
-    verdict = build_verdict(play_advice(open_advice(effort="quick")).debate)
-    assert verdict.cautions == ["Only one advisor has checked the answers, its own among them."]
-
-
 def test_with_one_answer_it_pauses_and_can_be_concluded_on_that() -> None:
     played = play_advice(TWO, failed={"answer.2"})
     assert played.debate.paused
@@ -533,8 +537,7 @@ def test_with_one_answer_it_pauses_and_can_be_concluded_on_that() -> None:
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_it_can_be_concluded_in_every_round_on_what_is_there(number: int) -> None:
-    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
-    played = begin_advice(TWO, **script).play_to_round(number)
+    played = begin_advice(TWO, **SPLIT).play_to_round(number)
     if number == 1:
         with pytest.raises(InvalidRequestError, match="Nobody has spoken yet"):
             played.intervene("conclude")
@@ -571,16 +574,6 @@ def test_who_followed_a_retracted_answer_follows_those_that_it_found_the_same() 
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
-def test_what_was_retracted_while_the_writer_wrote_is_in_no_answer() -> None:
-    played = begin_advice(THREE, blind="AAA").play_to_round(3)
-    call = played.pending_calls()[0]
-    late = played.answer(call)
-    played.intervene("retract", to="Advisor 1", round=2)
-    played.add_events(late).play()
-    assert played.debate.ended
-    assert verify_bodies(build_bodies(played.events)) == played.debate
-
-
 def test_where_every_answer_is_retracted_it_ends_without_one() -> None:
     played = begin_advice(open_advice(MODELS[:1], effort="quick"), blind="A").play_to_round(2)
     played.intervene("retract", to="Advisor 1", round=1)
@@ -602,12 +595,8 @@ def test_notes_and_instructions_are_read_from_the_next_question_on() -> None:
     played.play()
     assert all("> The budget is small." in prompt for prompt in played.prompts("Advisor 1")[1:])
     assert "> Name prices." in played.prompts("writer")[0]
-    assert [
-        any("For two alone" in prompt for prompt in played.prompts(seat)) for seat in played.debate.names
-    ] == [
-        False,
-        True,
-    ]
+    assert "For two alone" not in "".join(played.prompts("Advisor 1"))
+    assert "For two alone" in "".join(played.prompts("Advisor 2"))
 
 
 def test_advisors_follow_instructions_and_look_things_up_before_they_answer() -> None:
@@ -655,29 +644,29 @@ def test_the_estimate_names_both_ends(fields: dict[str, Any], told: str) -> None
     ],
 )
 def test_a_fork_is_estimated_without_what_it_inherits(effort: str, at_round: int, told: str) -> None:
-    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
-    fork = play_advice(open_advice(effort=effort), **script).fork(at_round)
+    fork = play_advice(open_advice(effort=effort), **SPLIT).fork(at_round)
     assert estimate_line(fork.debate).startswith(told)
 
 
-def test_other_efforts_are_estimated_with_their_own_rounds_of_talk() -> None:
-    def others(**fields: Any) -> str:
-        return estimate_line(Debate(open_advice(MODELS[:2], **fields))).partition("Other efforts: ")[2]
-
-    assert "quick 3 calls" in others()
-    assert "assured 7 to 14 calls" in others()
-    assert "standard 4 to 8 calls" in others(effort="assured")
-    assert "standard 4 to 6 calls" in others(effort="assured", max_rounds=0)
+NAMED = {"debaters": [{"name": "Ada", "role": "engineer"}, {"name": "Ben", "role": "lawyer"}]}
 
 
-def test_other_efforts_of_one_family_are_estimated_with_the_seats_that_they_would_have() -> None:
-    def others(**fields: Any) -> str:
-        return estimate_line(Debate(open_advice(MODELS[:1], **fields))).partition("Other efforts: ")[2]
-
-    assert "quick 2 calls" in others()
-    assert "standard 4 to 8 calls" in others(effort="quick")
-    named = {"debaters": [{"name": "Ada", "role": "engineer"}, {"name": "Ben", "role": "lawyer"}]}
-    assert "quick 3 calls" in others(**named)
+@pytest.mark.parametrize(
+    ("models", "fields", "other"),
+    [
+        (MODELS[:2], {}, "quick 3 calls"),
+        (MODELS[:2], {}, "assured 7 to 14 calls"),
+        (MODELS[:2], {"effort": "assured"}, "standard 4 to 8 calls"),
+        (MODELS[:2], {"effort": "assured", "max_rounds": 0}, "standard 4 to 6 calls"),
+        (MODELS[:1], {}, "quick 2 calls"),
+        (MODELS[:1], {"effort": "quick"}, "standard 4 to 8 calls"),
+        (MODELS[:1], NAMED, "quick 3 calls"),
+    ],
+)
+def test_other_efforts_are_estimated_with_the_rounds_and_seats_that_they_would_have(
+    models: tuple[str, ...], fields: dict[str, Any], other: str
+) -> None:
+    assert other in estimate_line(Debate(open_advice(models, **fields))).partition("Other efforts: ")[2]
 
 
 def test_who_has_only_the_embedded_model_is_told_how_to_get_an_answer_that_counts() -> None:
@@ -686,20 +675,8 @@ def test_who_has_only_the_embedded_model_is_told_how_to_get_an_answer_that_count
     assert "counterpoint keys set anthropic" in told
 
 
-def test_it_says_at_the_end_whose_review_is_missing_and_why_and_not_what_came_at_the_second_try() -> None:
-    lost = play_advice(failed={"review.2"})
-    [told] = build_verdict(lost.debate).answer.keep_in_mind
-    assert told.startswith("Advisor 2 gave no review: ")
-    tries = iter(["nothing", "nothing"])
-    good = play_advice(replies={"report": lambda _: next(tries)})
-    assert (
-        "Writer gave no report (the server composed the answer of the reviews): "
-        in build_verdict(good.debate).answer.keep_in_mind[0]
-    )
-
-
 def test_it_says_before_the_end_what_was_answered_and_by_whom_nothing_was_checked() -> None:
-    played = begin_advice(TWO, blind="AB", finals=APART, exchange=[NOBODY, NOBODY]).play_to_round(2)
+    played = begin_advice(TWO, **SPLIT).play_to_round(2)
     assert build_verdict(played.debate).answer.so_far == ["Advice A", "Advice B"]
     assert format_so_far(build_verdict(played.debate).answer).endswith('- "Advice A"\n- "Advice B"')
     assert build_verdict(played.play().debate).answer.so_far == []
@@ -707,7 +684,7 @@ def test_it_says_before_the_end_what_was_answered_and_by_whom_nothing_was_checke
 
 
 def test_those_who_stay_divided_dissent_from_each_other_and_held_before_what_they_answered_apart() -> None:
-    played = play_advice(TWO, blind="AB", finals=APART, exchange=[NOBODY, NOBODY])
+    played = play_advice(TWO, **SPLIT)
     verdict = build_verdict(played.debate)
     assert verdict.dissent == ["Advisor 1: Advice in the end", "Advisor 2: Advice in the end"]
     assert {*verdict.confidence.model_dump()} == {"basis", "beliefs"}
@@ -778,8 +755,7 @@ def test_a_fork_has_a_label_for_each_of_its_reviewers(
 
 
 def test_breakpoints_hold_it_before_an_exchange_and_before_the_report() -> None:
-    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
-    played = play_advice(open_advice(options={"pause_when": ["contested", "verdict"]}), **script)
+    played = play_advice(open_advice(options={"pause_when": ["contested", "verdict"]}), **SPLIT)
     assert list_phases(played) == ["answer", "review"]
     played.intervene("resume")
     played.play()
@@ -800,8 +776,7 @@ def test_breakpoints_hold_it_before_an_exchange_and_before_the_report() -> None:
     ],
 )
 def test_a_short_budget_drops_the_exchange_first(calls: int, phases: list[str]) -> None:
-    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
-    played = play_advice(open_advice(options={"limits": {"max_calls": calls}}), **script)
+    played = play_advice(open_advice(options={"limits": {"max_calls": calls}}), **SPLIT)
     assert list_phases(played) == phases
     told = "The limits did not pay for this: exchange, report."
     assert (told in build_verdict(played.debate).cautions) == (calls == 4)
@@ -817,9 +792,8 @@ def test_a_budget_that_does_not_pay_for_standard_pays_for_quick_or_is_refused() 
 
 
 def test_a_budget_that_is_to_pause_pauses_before_the_exchange_is_paid_for() -> None:
-    script = {"blind": "AB", "finals": APART, "exchange": [NOBODY, NOBODY]}
     limits = {"max_calls": 5, "on_budget": "pause"}
-    played = play_advice(open_advice(options={"limits": limits}), **script)
+    played = play_advice(open_advice(options={"limits": limits}), **SPLIT)
     assert played.debate.paused
     assert played.debate.paused.cause == "budget"
     played.intervene("extend", limits={"max_calls": 20})
@@ -829,17 +803,11 @@ def test_a_budget_that_is_to_pause_pauses_before_the_exchange_is_paid_for() -> N
 
 def test_judges_review_in_place_of_the_advisors_each_twice() -> None:
     setup = open_advice(options={"judges": {"models": ["gamma/c", "delta/d"]}})
-    finals = {"judge 1": 0, "judge 2": 0}
     played = play_advice(setup, finals=[("A", 90)])
-    assert finals
-    assert [call.seat for call, _ in played.calls_made if call.task == "review"] == [
-        *("judge 1", "judge 2"), *("judge 1", "judge 2"),
-    ]  # fmt: skip
+    reviewers = [call.seat for call, _ in played.calls_made if call.task == "review"]
+    assert reviewers == ["judge 1", "judge 2"] * 2
     assert played.debate.verdict
-    assert [vote.judge for vote in played.debate.verdict.votes] == [
-        "judge 1",
-        "judge 2",
-    ]
+    assert [vote.judge for vote in played.debate.verdict.votes] == ["judge 1", "judge 2"]
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
@@ -986,11 +954,6 @@ def test_who_read_only_a_digest_of_the_documents_is_at_most_leaning_and_that_is_
     assert reading.startswith("Doc 1 (135,999 characters) was too long for Advisor 1, Advisor 2: they read")
     assert "passage" not in reading + describe_reading(opened)
     assert verify_bodies(build_bodies(played.events)) == played.debate
-
-
-def test_how_much_a_model_is_to_think_is_recorded_here_as_in_other_formats() -> None:
-    assert open_advice(options={"thinking": "low"}).thinking == "low"
-    assert open_advice().thinking == ""
 
 
 @pytest.mark.parametrize("before_it_came", [True, False])

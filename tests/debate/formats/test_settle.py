@@ -72,20 +72,16 @@ class TestReading:
         "said",
         [
             "SUMMARY: Both agree.\nSTATUS: SETTLED\nDECISION: Buy.",
-            "**SUMMARY:** Both agree.\n\n**STATUS:** SETTLED\n\n**DECISION:** Buy.",
-            "**Summary**: Both agree.\n**Status**: **Settled**\n**Decision**: Buy.",
-            "## Summary\nBoth agree.\n## Status\nSettled\n## Decision\nBuy.",
             "### 1. SUMMARY\n\nBoth agree.\n\n### 2. STATUS\n\nSETTLED\n\n### 3. DECISION\n\nBuy.",
             "- summary: Both agree.\n- status: settled.\n- decision: Buy.",
             "Summary - Both agree.\nStatus \u2014 SETTLED\nDecision \u2013 Buy.",
             "Both agree.\nSTATUS: SETTLED\nDECISION: Buy.",
             "STATUS: SETTLED, and both sides continue as friends.\nDECISION: Buy.\nSUMMARY: Both agree.",
-            json.dumps({"summary": "Both agree.", "status": "SETTLED", "decision": "Buy."}),
-            json.dumps({"status": " settled ", "decision": " Buy. ", "summary": "Both agree.", "more": 1}),
-            'So:\n```json\n{"summary": "Both agree.", "status": "SETTLED", "decision": "Buy."}\n```',
+            json.dumps({"summary": "Both agree.", "status": " settled ", "decision": " Buy. ", "more": 1}),
         ],
     )
     def test_a_settled_question_is_read_from_headings_and_from_data(self, said: str) -> None:
+        """More ways of saying so are in `tests/debate/replies/test_natural_answers.py`."""
         found = closes(said)
         assert (found.summary, found.settled, found.decision) == ("Both agree.", True, "Buy.")
 
@@ -116,15 +112,17 @@ class TestReading:
             ),
             ("SUMMARY: x\nSTATUS: perhaps", '"status" must be SETTLED or CONTINUE'),
             ('{"summary": "x", "status": "", "decision": "y"}', '"status" must be SETTLED or CONTINUE'),
+            ('{"summary": "x", "status": "done"}', '"status" must be SETTLED or CONTINUE'),
+            ('{"summary": "x"}', '"status" must be SETTLED or CONTINUE'),
             ("They agree, I think.", "the reply holds no JSON object"),
             ("SUMMARY: They agree.", "the reply holds no JSON object"),
+            ('```json\n["SETTLED"]\n```', "the reply holds no JSON object"),
             ("STATUS: CONTINUE", "summary: Field required"),
             ("SUMMARY:\nSTATUS: CONTINUE", "summary: Value error, must not be empty"),
-            ('{"summary": "x"}', '"status" must be SETTLED or CONTINUE'),
         ],
     )
     def test_what_cannot_be_read_says_what_is_missing(self, said: str, why: str) -> None:
-        assert useless(said) == why
+        assert useless(said).startswith(why)
 
     def test_a_status_that_only_repeats_what_was_asked_for_is_no_decision(self) -> None:
         assert not closes("SUMMARY: x\nSTATUS: SETTLED or CONTINUE\nDECISION: y").settled
@@ -162,26 +160,24 @@ class TestTheEnd:
             ending="concluded", cause="settled"
         )
 
-    def test_the_last_round_is_told_to_the_moderator_alone_and_its_advice_is_in_the_verdict(self) -> None:
-        advice = {"closing": lambda c: f"SUMMARY: x\nSTATUS: CONTINUE\nDECISION: Rent, {c.round}."}
-        at = simulate(build_setup(format="settle", max_rounds=2), task_script(advice)).play()
-        told = [
+    def list_last_rounds(self, at: DebateSimulation) -> list[tuple[str, int]]:
+        """Who was told in which round that it is the last one."""
+        return [
             (call.seat, call.round)
-            for call, prompt in at.calls_made
+            for call, prompt in at.play().calls_made
             if LAST_ROUND_INSTRUCTION in render_prompt_text(prompt)
         ]
-        assert told == [("moderator", 2)]
+
+    def test_the_last_round_is_told_to_the_moderator_alone_and_its_advice_is_in_the_verdict(self) -> None:
+        advice = {"closing": lambda c: f"SUMMARY: x\nSTATUS: CONTINUE\nDECISION: Rent, {c.round}."}
+        at = simulate(build_setup(format="settle", max_rounds=2), task_script(advice))
+        assert self.list_last_rounds(at) == [("moderator", 2)]
         assert build_verdict(at.debate).verdict == "Not settled in 2 rounds. Rent, 2."
 
-    def test_a_last_round_by_the_limit_on_turns_or_by_its_phases_is_told_too(self) -> None:
-        for options in ({"limits": {"max_turns": 3}}, {"phases": ["opening", "rebuttal"]}):
-            at = simulate(build_setup(format="settle", options=options)).play()
-            told = [
-                (call.seat, call.round)
-                for call, prompt in at.calls_made
-                if LAST_ROUND_INSTRUCTION in render_prompt_text(prompt)
-            ]
-            assert told == [("moderator", 2)]
+    @pytest.mark.parametrize("options", [{"limits": {"max_turns": 3}}, {"phases": ["opening", "rebuttal"]}])
+    def test_a_last_round_by_the_limit_on_turns_or_by_its_phases_is_told_too(self, options: Any) -> None:
+        at = simulate(build_setup(format="settle", options=options))
+        assert self.list_last_rounds(at) == [("moderator", 2)]
 
     def test_a_model_too_small_to_moderate_decides_nothing(self) -> None:
         def tiny(_: Call) -> ScriptAnswer:
@@ -274,25 +270,18 @@ def test_every_round_is_closed_one_of_messages_too() -> None:
 
 @pytest.mark.requirement("A5")
 def test_the_state_carries_what_the_moderator_says_and_how_far_it_is() -> None:
-    at = simulate(
-        build_setup(format="settle", question="Buy or rent?"), task_script(settles_in(2))
-    ).play_through_round(1)
+    opened = build_setup(format="settle", question="Buy or rent?")
+    at = simulate(opened, task_script(settles_in(2))).play_through_round(1)
     state = build_state(at.stored())
-    assert (state["question"], state["round"], state["max_rounds"], state["settled"]) == (
-        "Buy or rent?",
-        1,
-        3,
-        False,
-    )
-    assert (state["moderator_summary"], state["final_decision"]) == ("So far 1.", "")
+    expected = {"question": "Buy or rent?", "round": 1, "max_rounds": 3, "settled": False}
+    assert expected | {"moderator_summary": "So far 1.", "final_decision": ""} == {
+        key: state[key] for key in (*expected, "moderator_summary", "final_decision")
+    }
     assert [seat["name"] for seat in state["debaters"]] == ["Proponent", "Opponent"]
     sooner = at.debate.transcript_events
     state = build_state(at.play().stored())
     assert (state["moderator_summary"], state["final_decision"]) == ("Both agree.", "Buy in round 2.")
     assert (state["settled"], state["status"], state["turns"]) == (True, "concluded", 4)
     assert at.debate.transcript_events[: len(sooner)] == sooner
-    assert build_result(at.debate)["settlement"] == {
-        "settled": True,
-        "summary": "Both agree.",
-        "decision": "Buy in round 2.",
-    }
+    told = {"settled": True, "summary": "Both agree.", "decision": "Buy in round 2."}
+    assert build_result(at.debate)["settlement"] == told

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.events import Balloted, Failed, Resumed
+from server.debate.facts.events import Resumed
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
-from server.debate.machine.interpret import interpret
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript
@@ -56,9 +55,6 @@ def verdict(*ballots: ScriptAnswer) -> Verdict:
 
 A, B, C, NONE = ballot("A1"), ballot("B1"), ballot("stance 3"), ballot(None)
 LOST, PROSE = ProviderFailure("timeout"), "Hard to say."
-SIDES = FIRST, SECOND, _ = [f"Speaker {n} (stance {n})" for n in (1, 2, 3)]
-NO_BALLOTS = "Speaker 2 gave no usable ballot; Speaker 3 gave no usable ballot"
-UNCLEAR = '"beliefs" must give a percentage for each of A1, B1, C1, none, together 100'
 
 
 class TestCounting:
@@ -124,43 +120,6 @@ class TestCounting:
 
 
 class TestReading:
-    def reads(self, said: str) -> Balloted | Failed:
-        at = vote(A, B, C).play_to_round(2)
-        event = interpret(at.debate, at.pending_calls()[0], Reply(said, build_usage()))
-        assert isinstance(event, Balloted | Failed)
-        return event
-
-    @pytest.mark.parametrize(
-        ("key", "name"),
-        [
-            ("B1", "Speaker 2"),
-            ("stance 2", "Speaker 2"),
-            ("SPEAKER 2", "Speaker 2"),
-            ("none", ""),
-            ("null", ""),
-        ],
-    )
-    def test_a_belief_is_in_a_letter_a_stance_a_name_or_none(self, key: str, name: str) -> None:
-        event = self.reads(json.dumps({"beliefs": {key: 100}}))
-        assert isinstance(event, Balloted)
-        assert (event.choice, event.position) == (name, "")
-
-    @pytest.mark.parametrize(
-        ("said", "why"),
-        [
-            (
-                '{"beliefs": {"D1": 100}}',
-                '"beliefs" names no position: it must be one of A1, B1, C1, or null',
-            ),
-            ("{}", f"the beliefs sum to 0: {UNCLEAR}"),
-            ("Well.", UNCLEAR),
-        ],
-    )
-    def test_what_cannot_be_read_is_a_failure(self, said: str, why: str) -> None:
-        event = self.reads(said)
-        assert isinstance(event, Failed)
-        assert event.detail == why
-
     def test_ballots_are_private(self) -> None:
         at = vote(A, B, C, phases=STRAW).play()
         assert not any("better supported." in render_prompt_text(prompt) for _, prompt in at.calls_made)

@@ -1,6 +1,7 @@
 """A prompt as a whole: its layout, the text of each phase, and the common rules."""
 
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -22,7 +23,13 @@ from server.debate.prompts.wording import (
     RELATIONS,
 )
 from tests.support.prompt_texts import UNUSUAL, last_line, note, render_prompts
-from tests.support.simulation import ARGUED_FORMATS, build_setup, render_prompt_text, simulate
+from tests.support.simulation import (
+    ARGUED_FORMATS,
+    DebateSimulation,
+    build_setup,
+    render_prompt_text,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("D19")
 
@@ -106,10 +113,15 @@ class TestLayout:
         assert stance_tag(Debater(name="a", stance="s" * 41, model="m")) == "s" * 39 + "…"
 
 
-@pytest.mark.parametrize("leads", [False, True], ids=["alone", "led"])
+@cache
+def play_format(name: str, *, is_led: bool) -> DebateSimulation:
+    return simulate(build_setup(format=name, options={"moderator": {"opens": True}} if is_led else {})).play()
+
+
+@pytest.mark.parametrize("is_led", [False, True], ids=["alone", "led"])
 @pytest.mark.parametrize("name", ARGUED_FORMATS)
-def test_prompts_say_truly_how_the_turns_of_a_phase_come_about(name: str, leads: bool) -> None:
-    at = simulate(build_setup(format=name, options={"moderator": {"opens": True}} if leads else {})).play()
+def test_prompts_say_truly_how_the_turns_of_a_phase_come_about(name: str, is_led: bool) -> None:
+    at = play_format(name, is_led=is_led)
     read = max((render_prompt_text(prompt) for _, prompt in at.calls_made), key=len)
     for phase in at.debate.setup.phases:
         if phase.is_talk and phase.wants == "argument":
@@ -187,18 +199,13 @@ class TestWhatASeatIsTold:
         assert "A checked quote" not in at.prompts("voter 1")[0]  # nobody has quoted anything
 
     @pytest.mark.parametrize("name", ARGUED_FORMATS)
-    def test_the_question_stands_once_and_no_prompt_asks_for_missing_sources(self, name: str) -> None:
-        at = simulate(build_setup(format=name, options={"moderator": {"opens": True}})).play()
+    def test_the_question_stands_once_after_at_most_200_tokens_of_ours_before_a_task(self, name: str) -> None:
+        at = play_format(name, is_led=True)
         for _, prompt in at.calls_made:
             text = render_prompt_text(prompt)
             assert text.count(at.debate.setup.question) == 1
             assert "no source" not in text
-
-    @pytest.mark.parametrize("name", ARGUED_FORMATS)
-    def test_at_most_200_tokens_of_ours_stand_before_a_task(self, name: str) -> None:
-        at = simulate(build_setup(format=name, options={"moderator": {"opens": True}})).play()
-        for _, prompt in at.calls_made:
-            before, _, _ = render_prompt_text(prompt).partition("# Your task")
+            before, _, _ = text.partition("# Your task")
             blocks = [line for line in before.split("\n") if line and not line.startswith((">", "["))]
             assert len(" ".join(blocks).split()) * 1.35 < 200
 

@@ -29,9 +29,6 @@ def choose(response: str, names: list[str], *, sure: bool = False) -> str:
     return f"{response} {names} {sure}"
 
 
-def wait() -> None: ...
-
-
 def call(arguments: str) -> FunctionCall:
     return FunctionCall(name="handoff", arguments=arguments)
 

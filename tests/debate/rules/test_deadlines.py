@@ -75,15 +75,6 @@ class TestRounds:
         # It was asked once more when the debate went on: what came in the end is no loss.
         assert not any("answer failed" in caution for caution in build_verdict(at.debate).cautions)
 
-    def test_below_the_quorum_it_pauses_and_says_that_the_time_was_over(self) -> None:
-        at = hurried().play_to_round(1)
-        late(at)
-        assert at.play().status == "paused"
-        assert status_reason(at.debate) == (
-            "0 of 2 answered in round 1 (opening), 2 needed. "
-            "Proponent and Opponent: not asked: the 60 s of the round were over"
-        )
-
     def test_who_is_late_is_left_to_no_fallback_and_asked_again_in_the_next_round(self) -> None:
         options = {"fallback_models": ["other/model"]}
         at = hurried(debaters=build_debaters(3), max_rounds=3, options=options).play_to_round(2)
@@ -144,10 +135,6 @@ class TestDebates:
         assert compute_remaining(at.debate, ElapsedTime(debate_seconds=79.75)).calls == UNBOUNDED
         assert compute_remaining(at.debate, ElapsedTime(debate_seconds=79.875)).calls == 0
 
-    def test_before_anything_was_said_it_is_cut_short(self) -> None:
-        at = self.too_late(self.limited().play_to_round(1), ElapsedTime(debate_seconds=80))
-        assert (at.status, status_reason(at.debate)) == ("truncated", "budget: 80 of 100 seconds spent")
-
     def test_a_debate_that_was_away_for_longer_is_not_thrown_away(self) -> None:
         at = self.limited().play_to_round(2)
         at.add_events(*(at.answer(call) for call in at.pending_calls()))
@@ -166,13 +153,6 @@ class TestDebates:
         told = build_intervention(at.debate, "extend", late).effect
         assert told.startswith(
             "The new limits leave no room for another question (budget: 400 of 100 seconds"
-        )
-
-    def test_it_may_pause_instead(self) -> None:
-        at = self.too_late(self.limited(on_budget="pause").play_to_round(3), ElapsedTime(debate_seconds=100))
-        assert (at.status, status_reason(at.debate)) == (
-            "paused",
-            "budget: 100 of 100 seconds spent. Extend the limits.",
         )
 
 

@@ -12,6 +12,7 @@ from server.debate.views.warnings import list_verdict_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
+    Script,
     ScriptAnswer,
     build_debaters,
     build_setup,
@@ -30,7 +31,9 @@ MODELS = ("openai/gpt-5", "anthropic/claude", "mistral/large", "gemini/pro", "de
 Readings = tuple[ScriptAnswer, ScriptAnswer]
 
 
-def hold(*panel: Readings, models: Sequence[str] = MODELS, **options: Any) -> DebateSimulation:
+def hold(
+    *panel: Readings, models: Sequence[str] = MODELS, talk: Script = default_script, **options: Any
+) -> DebateSimulation:
     """A debate of three, whose judges say this in their two readings. Its debaters are of other models."""
     answers = {
         (f"judge {number}", reading): answer
@@ -41,7 +44,8 @@ def hold(*panel: Readings, models: Sequence[str] = MODELS, **options: Any) -> De
     opened = build_setup(
         debaters=build_debaters(3, model="vendor/debater"), options={"judges": judges, **options}
     )
-    return simulate(opened, judge_script(answers)).play()
+    judging = judge_script(answers)
+    return simulate(opened, lambda call: judging(call) if call.reading else talk(call)).play_on()
 
 
 def judged(*panel: Readings, **options: Any) -> Concluded:
@@ -131,18 +135,11 @@ class TestCaps:
     @pytest.mark.parametrize("silent", ["Speaker 1", "Speaker 3"])
     @pytest.mark.parametrize("rounds", [{1}, {1, 2}])
     def test_a_side_that_was_heard_less_than_the_others(self, silent: str, rounds: set[int]) -> None:
-        judging = judge_script(
-            {(f"judge {n}", reading): self.ALL[0][0] for n in (1, 2, 3) for reading in (1, 2)}
-        )
-        opened = build_setup(
-            debaters=build_debaters(3, model="vendor/debater"), options={"judges": {"models": MODELS[:3]}}
-        )
-        lost = ProviderFailure("unavailable")
-        at = simulate(
-            opened,
-            lambda call: lost if (call.seat, call.round in rounds) == (silent, True) else judging(call),
-        )
-        assert build_verdict(at.play_on().debate).outcome == "leaning"
+        def talk(call: Call) -> ScriptAnswer:
+            is_lost = call.seat == silent and call.round in rounds
+            return ProviderFailure("unavailable") if is_lost else default_script(call)
+
+        assert build_verdict(hold(*self.ALL, talk=talk).debate).outcome == "leaning"
 
     def test_judges_of_the_family_that_argued_for_the_winner_alone(self) -> None:
         own = [{"name": "Own", "stance": "a", "model": "openai/gpt-4o"}]
@@ -158,19 +155,10 @@ class TestCaps:
 
     @pytest.mark.parametrize(("times", "outcome"), [(1, "decided"), (40, "leaning")])
     def test_a_winner_who_wrote_twice_as_much_as_any_other(self, times: int, outcome: str) -> None:
-        judging = judge_script(
-            {(f"judge {n}", reading): self.ALL[0][0] for n in (1, 2, 3) for reading in (1, 2)}
-        )
-        opened = build_setup(
-            debaters=build_debaters(3, model="vendor/debater"), options={"judges": {"models": MODELS[:3]}}
-        )
-
-        def script(call: Call) -> ScriptAnswer:
-            if call.reading:
-                return judging(call)
+        def talk(call: Call) -> ScriptAnswer:
             return "A word. " * (times if call.seat == "Speaker 1" else 1)
 
-        assert build_verdict(simulate(opened, script).play().debate).outcome == outcome
+        assert build_verdict(hold(*self.ALL, talk=talk).debate).outcome == outcome
 
 
 class TestWords:

@@ -10,11 +10,8 @@ from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Usage
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import LimitsChanged
 from server.debate.facts.setup.limits import Limits, Price
-from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.registry import build_intervention
 from server.debate.machine.decide import Ask, Record, decide
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import (
@@ -100,10 +97,6 @@ class TestCalls:
         failure = at.answer(at.pending_calls()[0]).model_copy(update={"attempts": 0})
         assert compute_spending(at.add_events(failure).debate).calls == 0
 
-    def test_without_room_for_a_round_of_talk_nothing_begins(self) -> None:
-        with pytest.raises(InvalidRequestError, match="do not allow one round of talk"):
-            build_setup(options=limited(max_calls=3))
-
 
 class TestDeciding:
     def test_what_the_judges_take_is_kept_back(self) -> None:
@@ -128,10 +121,8 @@ class TestDeciding:
         at = simulate().play_to_round(3).add_events(LimitsChanged(limits=Limits(max_calls=4))).play()
         assert at.status == "paused"
         assert status_reason(at.debate) == "budget: 4 of 4 calls spent. Extend the limits."
-        at.add_events(
-            *build_intervention(at.debate, "extend", InterventionRequest(limits={"max_calls": 9})).events,
-            Resumed(),
-        )
+        at.intervene("extend", limits={"max_calls": 9})
+        at.intervene("resume")
         assert at.play().status == "concluded"
 
     def test_a_talk_in_which_nothing_was_said_has_nothing_to_judge(self) -> None:
@@ -239,24 +230,27 @@ class TestEstimates:
         assert abs(saved - tokens * (readers * usual - kept - (readers - 1) * cached)) < Decimal("0.001")
         assert estimate_at(plain) == estimate_at(dear)  # what is short is not kept
 
-    def test_it_is_told_in_a_sentence_that_never_takes_the_unknown_for_nothing(self) -> None:
-        assert "tokens, price unknown. Other efforts: " in estimate_line(Debate(build_setup()))
-        known = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0.00001"))
-        assert "$0." in estimate_line(Debate(known))
-        free = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0"))
-        assert "tokens, free of charge. Other efforts: " in estimate_line(Debate(free))
-        unknown = open_debate(
-            build_request(), models=["m"], seed=1, find_price=lambda name: Price(model=name)
-        )
-        assert "the price of m is unknown. Other efforts: " in estimate_line(Debate(unknown))
+    @pytest.mark.parametrize(
+        ("find_price", "told"),
+        [
+            (None, "tokens, price unknown. Other efforts: "),
+            (priced("0.00001"), "$0."),
+            (priced("0"), "tokens, free of charge. Other efforts: "),
+            (lambda name: Price(model=name), "the price of m is unknown. Other efforts: "),
+        ],
+    )
+    def test_it_is_told_in_a_sentence_that_never_takes_the_unknown_for_nothing(
+        self, find_price: Any, told: str
+    ) -> None:
+        known = {"find_price": find_price} if find_price else {}
+        assert told in estimate_line(Debate(open_debate(build_request(), models=["m"], seed=1, **known)))
 
 
 class TestRaisingThem:
     def extended(self, **limits: Any) -> DebateSimulation:
         at = simulate(build_setup(options=limited(max_calls=6, max_seconds=60))).play_to_round(1)
-        return at.add_events(
-            *build_intervention(at.debate, "extend", InterventionRequest(limits=limits)).events
-        )
+        at.intervene("extend", limits=limits)
+        return at
 
     def test_those_that_are_named_change_and_the_others_stay(self) -> None:
         at = self.extended(max_calls=9, on_budget="pause")
@@ -307,19 +301,6 @@ class TestWhatIsNoRequest:
 
 
 class TestWhileItIsDecided:
-    def test_pausing_on_a_budget_spares_the_verdict_too(self) -> None:
-        at = (
-            simulate()
-            .play_to_round(3)
-            .add_events(LimitsChanged(limits=Limits(max_calls=4, on_budget="pause")))
-        )
-        step = decide(at.debate)
-        assert step == Record(
-            (Paused(cause="budget", reason="budget: 4 of 4 calls spent. Extend the limits."),)
-        )
-        at.add_events(*step.events, LimitsChanged(limits=Limits(max_calls=6)), Resumed()).play()
-        assert at.status == "concluded"
-
     def test_a_vote_there_is_no_room_for_leaves_the_judges_what_was_kept_back_for_them(self) -> None:
         opened = build_setup(options={"phases": ["opening", "voting", "verdict"]})
         at = simulate(opened).play_to_round(2).add_events(LimitsChanged(limits=Limits(max_calls=4))).play()
@@ -343,61 +324,40 @@ class TestPricesOnTheWay:
         )
 
     def test_a_model_of_unknown_price_takes_no_seat_where_money_is_limited(self) -> None:
-        at = self.opened()
         with pytest.raises(InvalidRequestError, match="the price of b/x is unknown"):
-            build_intervention(
-                at.debate,
-                "replace_model",
-                InterventionRequest(to="Opponent", model="b/x", price=Price(model="b/x")),
-            )
+            self.opened().intervene("replace_model", to="Opponent", model="b/x", price=Price(model="b/x"))
 
     def test_a_dearer_model_leaves_room_for_fewer_questions(self) -> None:
         at = self.opened()
         before = compute_remaining(at.debate).calls
         dear = Price(model="b/x", input="0.0001", output="0.0001")
-        at.add_events(
-            *build_intervention(
-                at.debate, "replace_model", InterventionRequest(to="Opponent", model="b/x", price=dear)
-            ).events
-        )
+        at.intervene("replace_model", to="Opponent", model="b/x", price=dear)
         assert compute_remaining(at.debate).calls < before // 10
 
 
-def played(number: int, **limits: Any) -> tuple[str, str, int]:
-    """A hand-off whose speaker of that round fails: its status, the reason, and how often was asked."""
+@pytest.mark.parametrize(
+    ("failing", "most", "status", "reason", "calls"),
+    [
+        (3, 4, "concluded", "budget: 3 of 4 calls spent", 4),
+        (3, 5, "paused", "0 of 1 answered in round 3", 3),
+        (1, 2, "paused", "0 of 1 answered in round 1", 1),
+        (1, 3, "paused", "0 of 1 answered in round 1", 1),
+    ],
+)
+def test_a_failure_is_waited_for_while_there_is_room_and_what_was_said_before_it_judged(
+    failing: int, most: int, status: str, reason: str, calls: int
+) -> None:
+    """A hand-off whose speaker of one round fails."""
 
     def script(call: Call) -> ScriptAnswer:
-        return (
-            ProviderFailure("unavailable")
-            if call.round == number and call.task == "argument"
-            else default_script(call)
-        )
+        is_lost = call.round == failing and call.task == "argument"
+        return ProviderFailure("unavailable") if is_lost else default_script(call)
 
-    options = {"limits": limits, "judges": {"both_orders": False}}
+    options = {"limits": {"max_calls": most}, "judges": {"both_orders": False}}
     at = simulate(build_setup(format="handoff", max_rounds=10, options=options), script).play()
-    return at.status, status_reason(at.debate), len(at.calls_made)
 
-
-def test_what_was_said_before_a_failure_is_judged() -> None:
-    status, reason, asked = played(3, max_calls=4)
-
-    assert (status, asked) == ("concluded", 4)
-    assert reason.startswith("budget: 3 of 4 calls spent")
-
-
-def test_while_there_is_room_the_debate_waits_for_the_cause_to_be_gone() -> None:
-    status, reason, _ = played(3, max_calls=5)
-
-    assert status == "paused"
-    assert reason.startswith("0 of 1 answered in round 3")
-
-
-@pytest.mark.parametrize("most", [2, 3])
-def test_where_the_first_speaker_fails_there_is_nothing_to_judge(most: int) -> None:
-    status, reason, _ = played(1, max_calls=most)
-
-    assert status == "paused"
-    assert reason.startswith("0 of 1 answered in round 1")
+    assert (at.status, len(at.calls_made)) == (status, calls)
+    assert status_reason(at.debate).startswith(reason)
 
 
 @pytest.mark.parametrize(("most", "ends"), [(5, "concluded"), (6, "paused")])

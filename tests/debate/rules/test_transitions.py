@@ -41,14 +41,25 @@ from tests.support.simulation import (
 pytestmark = pytest.mark.requirement("N8", "D2")
 
 P, OPP = "Proponent", "Opponent"
+Begin = Callable[[], DebateSimulation]
 
 
-def talking() -> DebateSimulation:
-    return simulate().play_to_round(1)
+def at_round(number: int, begin: Begin = simulate, *events: Event) -> Begin:
+    """A debate in a round that nobody has answered yet, and then these events."""
+    return lambda: begin().play_to_round(number).add_events(*events)
+
+
+def through_round(number: int, begin: Begin = simulate, *events: Event) -> Begin:
+    """A debate whose round has all its answers, and then these events."""
+    return lambda: begin().play_through_round(number).add_events(*events)
 
 
 def judging() -> DebateSimulation:
     return simulate().play_to_round(3)
+
+
+def ended() -> DebateSimulation:
+    return simulate().play()
 
 
 def entered(number: int = 1, **other: Any) -> PhaseEntered:
@@ -81,10 +92,6 @@ def handing() -> DebateSimulation:
 
 def examined() -> DebateSimulation:
     return simulate(build_setup(options={"phases": ["cross_examination", "voting", "deliverable"]}))
-
-
-def result() -> DebateSimulation:
-    return simulate(build_setup(format="round_robin"))
 
 
 def opened(**other: Any) -> RoundOpened:
@@ -139,30 +146,25 @@ def drawing() -> DebateSimulation:
     return simulate(build_setup(format="handoff")).play_through_round(1)
 
 
-ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
+OPEN = "of Proponent is open for it"
+BELIEFS = "its beliefs are not one for each position and none"
+
+ILLEGAL: dict[str, tuple[Begin, Event, str]] = {
     "opened twice": (simulate, build_setup(), "opened already"),
     "a round left out": (simulate, entered(2), "follow one another"),
-    "a round entered twice": (talking, entered(), "follow one another"),
+    "a round entered twice": (at_round(1), entered(), "follow one another"),
     "an unknown phase": (simulate, entered(phase="shouting"), "no phase shouting"),
     "a stranger in the order": (simulate, entered(order=(P, OPP, "Stranger")), "order"),
     "a debater left out of the order": (simulate, entered(order=(P,)), "order"),
-    "a turn before the first round": (simulate, spoke(round=0), "of Proponent is open for it"),
-    "a turn of another round": (talking, spoke(round=2), "for round 2 in round 1"),
-    "a second turn in a round": (lambda: talking().add_events(spoke()), spoke(), "is open for it"),
-    "a stranger's turn": (talking, spoke("Stranger"), "of Stranger is open for it"),
-    "a debater at the judges' table": (judging, spoke(round=3), "of Proponent is open for it"),
-    "a turn of a seat that gave up": (
-        lambda: talking().add_events(missed(), missed()),
-        spoke(),
-        "of Proponent is open for it",
-    ),
-    "a third failure": (
-        lambda: talking().add_events(missed(), missed()),
-        missed(),
-        "of Proponent is open for it",
-    ),
-    "a judgment by a debater": (talking, judged(seat=P, round=1, slot_index=0), "is open for it"),
-    "a reading given twice": (lambda: judging().add_events(judged()), judged(), "of judge 1 is open for it"),
+    "a turn before the first round": (simulate, spoke(round=0), OPEN),
+    "a turn of another round": (at_round(1), spoke(round=2), "for round 2 in round 1"),
+    "a second turn in a round": (at_round(1, simulate, spoke()), spoke(), OPEN),
+    "a stranger's turn": (at_round(1), spoke("Stranger"), "of Stranger is open for it"),
+    "a debater at the judges' table": (judging, spoke(round=3), OPEN),
+    "a turn of a seat that gave up": (at_round(1, simulate, missed(), missed()), spoke(), OPEN),
+    "a third failure": (at_round(1, simulate, missed(), missed()), missed(), OPEN),
+    "a judgment by a debater": (at_round(1), judged(seat=P, round=1, slot_index=0), OPEN),
+    "a reading given twice": (at_round(3, simulate, judged()), judged(), "of judge 1 is open for it"),
     "a third reading": (judging, judged(slot_index=3), "of judge 1 is open for it"),
     "a judgment for a stranger": (judging, judged(winner="Stranger"), "nobody here is called Stranger"),
     "a verdict for a stranger": (judging, concluded(winner="Stranger"), "does not follow from the votes"),
@@ -171,179 +173,91 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
         concluded(),
         "a verdict already",
     ),
-    "a second pause": (
-        lambda: talking().add_events(Paused(reason="a")),
-        Paused(reason="b"),
-        "paused already",
-    ),
-    "a resumption of what runs": (talking, Resumed(), "not paused"),
-    "a turn after the end": (lambda: simulate().play(), spoke(), "after the end"),
-    "a second end": (
-        lambda: simulate().play(),
-        Ended(ending="concluded", cause="max_rounds"),
-        "after the end",
-    ),
-    "a round opened where nobody moderates": (
-        lambda: simulate().play_to_round(1),
-        opened(),
-        "nobody opens rounds here",
-    ),
-    "another round opened": (
-        lambda: moderated().play_to_round(1),
-        opened(round=2),
-        "another round is under way",
-    ),
-    "a round opened twice": (
-        lambda: moderated().play_to_round(1).add_events(opened()),
-        opened(),
-        "opened already",
-    ),
-    "a round opened by somebody else": (
-        lambda: moderated().play_to_round(1),
-        opened(seat=P),
-        "of Proponent is open for it",
-    ),
-    "a round opened for a stranger": (
-        lambda: moderated().play_to_round(1),
-        opened(next_speakers=("x",)),
-        "nobody here is called x",
-    ),
+    "a second pause": (at_round(1, simulate, Paused(reason="a")), Paused(reason="b"), "paused already"),
+    "a resumption of what runs": (at_round(1), Resumed(), "not paused"),
+    "a turn after the end": (ended, spoke(), "after the end"),
+    "a second end": (ended, Ended(ending="concluded", cause="max_rounds"), "after the end"),
+    "a round opened where nobody moderates": (at_round(1), opened(), "nobody opens rounds here"),
+    "another round opened": (at_round(1, moderated), opened(round=2), "another round is under way"),
+    "a round opened twice": (at_round(1, moderated, opened()), opened(), "opened already"),
+    "a round opened by somebody else": (at_round(1, moderated), opened(seat=P), OPEN),
+    "a round opened for a stranger": (at_round(1, moderated), opened(next_speakers=("x",)), "called x"),
     "a round opened for nobody": (
-        lambda: moderated().play_to_round(2),
-        opened(round=2, next_speakers=()),
-        "nobody is to speak",
+        at_round(2, moderated), opened(round=2, next_speakers=()), "nobody is to speak",
     ),
     "done before anybody spoke": (
-        lambda: moderated().play_to_round(1),
-        opened(next_speakers=(), done=True),
-        "nobody is to speak",
+        at_round(1, moderated), opened(next_speakers=(), done=True), "nobody is to speak",
     ),
     "a stand-in for a moderator who may still answer": (
-        lambda: moderated().play_to_round(1),
-        DEFAULT_PLAN,
-        "the moderator may still answer",
+        at_round(1, moderated), DEFAULT_PLAN, "the moderator may still answer",
     ),
-    "a turn before the round was opened": (
-        lambda: moderated().play_to_round(1),
-        spoke(),
-        "of Proponent is open for it",
-    ),
+    "a turn before the round was opened": (at_round(1, moderated), spoke(), OPEN),
     "a settlement without a decision": (
-        lambda: settling().play_to_round(1).add_events(spoke(), spoke(OPP)),
-        closed(settled=True),
-        "settled without a decision",
+        at_round(1, settling, spoke(), spoke(OPP)), closed(settled=True), "settled without a decision",
     ),
-    "a hand-off where nobody hands over": (
-        lambda: simulate().play_through_round(1),
-        handed(),
-        "nobody hands over here",
-    ),
-    "a hand-off before the turn": (lambda: handing().play_to_round(1), handed(), "nobody spoke"),
-    "a hand-off of another round": (lambda: handing().play_through_round(1), handed(round=2), "nobody spoke"),
-    "a hand-off made twice": (
-        lambda: handing().play_through_round(1).add_events(handed()),
-        handed(),
-        "handed over already",
-    ),
+    "a hand-off where nobody hands over": (through_round(1), handed(), "nobody hands over here"),
+    "a hand-off before the turn": (at_round(1, handing), handed(), "nobody spoke"),
+    "a hand-off of another round": (through_round(1, handing), handed(round=2), "nobody spoke"),
+    "a hand-off made twice": (through_round(1, handing, handed()), handed(), "handed over already"),
     "a hand-off to somebody else than was chosen": (
-        lambda: handing().play_through_round(1),
-        handed(to="Neutral"),
-        "not how it was handed over",
+        through_round(1, handing), handed(to="Neutral"), "not how it was handed over",
     ),
     "a draw where somebody was chosen": (
-        lambda: handing().play_through_round(1),
-        handed(because="drawn"),
-        "not how it was handed over",
+        through_round(1, handing), handed(because="drawn"), "not how it was handed over",
     ),
     "a draw of oneself": (drawing, handed(to=P, because="drawn"), "Proponent cannot speak next"),
     "a draw of a stranger": (drawing, handed(to="x", because="drawn"), "x cannot speak next"),
-    "a good choice told as a bad one": (
-        lambda: handing().play_through_round(1),
-        unusable(),
-        "the choice was a good one",
-    ),
+    "a good choice told as a bad one": (through_round(1, handing), unusable(), "the choice was a good one"),
     "a bad choice told twice": (
-        lambda: drawing().add_events(unusable()),
-        unusable(),
-        "it is recorded already",
+        lambda: drawing().add_events(unusable()), unusable(), "it is recorded already",
     ),
     "a bad choice of somebody who did not speak": (drawing, unusable(seat=OPP), "nobody spoke"),
     "a speaker who was not chosen": (
-        lambda: handing().play_through_round(1).add_events(handed()),
+        through_round(1, handing, handed()),
         build_phase_entered(handing().debate, "discussion", 2).model_copy(update={"order": (P,)}),
         "somebody else was chosen",
     ),
     "two speakers at a time": (
-        handing,
-        build_phase_entered(handing().debate, "discussion"),
-        "one debater speaks at a time",
+        handing, build_phase_entered(handing().debate, "discussion"), "one debater speaks at a time",
     ),
-    "handing over to oneself": (
-        lambda: handing().play_to_round(1),
-        spoke(hands_to=P),
-        "Proponent cannot speak next",
-    ),
-    "a message that is an argument": (
-        lambda: examined().play_to_round(1),
-        spoke(),
-        "a message was asked for",
-    ),
+    "handing over to oneself": (at_round(1, handing), spoke(hands_to=P), "Proponent cannot speak next"),
+    "a message that is an argument": (at_round(1, examined), spoke(), "a message was asked for"),
     "a message to oneself": (
-        lambda: examined().play_to_round(1),
-        spoke(act="question", to=P),
-        "no message can go to Proponent",
+        at_round(1, examined), spoke(act="question", to=P), "no message can go to Proponent",
     ),
-    "an argument to one alone": (
-        lambda: simulate().play_to_round(1),
-        spoke(to=OPP),
-        "an argument is for everybody",
-    ),
+    "an argument to one alone": (at_round(1), spoke(to=OPP), "an argument is for everybody"),
     "an answer to somebody else": (
-        lambda: examined().play_to_round(1).play(lambda debate: len(debate.turns) == 2),
+        lambda: at_round(1, examined)().play(lambda debate: len(debate.turns) == 2),
         spoke(act="answer", to=P, slot_index=2),
         "it answers another message",
     ),
-    "a ballot for a stranger": (
-        lambda: examined().play_to_round(2),
-        ballot(beliefs=shares("x")),
-        "its beliefs are not one for each position and none",
-    ),
+    "a ballot for a stranger": (at_round(2, examined), ballot(beliefs=shares("x")), BELIEFS),
     "a ballot without a belief in each position": (
-        lambda: examined().play_to_round(2),
-        ballot(beliefs=shares(P, "")),
-        "its beliefs are not one for each position and none",
+        at_round(2, examined), ballot(beliefs=shares(P, "")), BELIEFS,
     ),
     "a ballot that was moved by what nobody said": (
-        lambda: examined().play_to_round(2),
+        at_round(2, examined),
         ballot(moved_by=Citation(seat=OPP, round=9)),
         "it was moved by a turn that was never made",
     ),
     "a result made of no verdict": (
-        lambda: examined().play_through_round(2),
+        through_round(2, examined),
         build_phase_entered(examined().debate, "deliverable", 3),
         "deliverable cannot follow",
     ),
     "a phase twice that does not repeat": (
-        lambda: examined().play_through_round(1),
+        through_round(1, examined),
         build_phase_entered(examined().debate, "cross_examination", 2),
         "cross_examination cannot follow",
     ),
-    "research by nobody who is asked": (
-        lambda: simulate().play_to_round(1),
-        looked_up("judge 1"),
-        "is open for it",
-    ),
-    "a verdict before the judges": (
-        lambda: simulate().play_through_round(2),
-        concluded(),
-        "nobody was heard who decides",
-    ),
+    "research by nobody who is asked": (at_round(1), looked_up("judge 1"), "is open for it"),
+    "a verdict before the judges": (through_round(2), concluded(), "nobody was heard who decides"),
     "an end without a verdict": (
-        lambda: settling().play_through_round(3),
+        through_round(3, settling),
         Ended(ending="concluded", cause="max_rounds"),
         "concluded without a verdict",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", ILLEGAL)
@@ -366,7 +280,8 @@ def test_a_stand_in_is_welcome_when_the_moderator_has_given_up() -> None:
 
 
 def test_a_debate_where_nobody_decides_may_end_without_a_verdict() -> None:
-    at = result().play_through_round(3).add_events(Ended(ending="concluded", cause="max_rounds"))
+    at = simulate(build_setup(format="round_robin")).play_through_round(3)
+    at.add_events(Ended(ending="concluded", cause="max_rounds"))
     assert at.status == "concluded"
 
 

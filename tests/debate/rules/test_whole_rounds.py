@@ -44,7 +44,7 @@ def turns_by_round(at: DebateSimulation) -> list[int]:
 
 
 @parametrize_pairwise(
-    most={str(most): most for most in (11, 13, 16, 20, 24)},
+    most={str(most): most for most in (11, 16, 24)},
     name={name: name for name in ("advocates", "verdict", "settle", "round_robin", "oxford", "full")},
     officers={
         "none": {},
@@ -124,7 +124,7 @@ def test_tokens_and_money_are_estimated_for_a_whole_round(limits: dict[str, Any]
     assert set(turns_by_round(at)) == {4}
 
 
-@pytest.mark.parametrize("most", range(15_000, 40_000, 6_000))
+@pytest.mark.parametrize("most", [15_000, 27_000])
 def test_turns_that_later_speakers_quote_are_part_of_the_estimate(most: int) -> None:
     options = {"limits": {"max_input_tokens": most}}
     opened = build_setup(format="verdict", debaters=build_debaters(4), max_rounds=20, options=options)

@@ -8,7 +8,6 @@ from server.debate.facts.events import Paused
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.setup.seats import CALLER
-from server.debate.facts.text import format_heading
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.views.markdown import format_report, render_transcript, render_verdict
@@ -252,11 +251,6 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
 def test_the_reason_of_a_pause_is_no_heading(reason: str) -> None:
     at = simulate().add_events(Paused(reason=reason))
     assert headings(transcript(at)) == [f'# "{QUESTION}"']
-
-
-class TestPieces:
-    def test_a_heading_is_one_line(self) -> None:
-        assert format_heading(" So\n is\u2028it ") == "So is it"
 
 
 def test_a_search_finds_a_debate_by_everything_said_in_it() -> None:

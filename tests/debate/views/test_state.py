@@ -131,9 +131,6 @@ class TestFailures:
             "Speaker 3 (scripted): no answer in 120 s (timeout, 3 times)",
         ]
 
-    def test_the_verdict_warns_of_them(self) -> None:
-        assert "3 answers failed; see failures." in build_verdict(self.failing().debate).cautions
-
     def test_it_warns_of_none_that_came_in_the_end(self) -> None:
         def script(call: Call) -> ScriptAnswer:
             return "" if (call.seat, call.attempt) == ("Speaker 2", 1) else plainly(call)

@@ -35,12 +35,6 @@ class TestTranscript:
         ]
         assert len(visible_turns(at.debate)) == 4
 
-    def test_turns_held_together_stand_in_the_order_drawn(self) -> None:
-        at = over(debaters=build_debaters(6))
-        drawn = [seat for entered in at.debate.rounds[:2] for seat in entered.order]
-        assert [turn.agent for turn in visible_turns(at.debate)] == drawn
-        assert drawn != sorted(drawn)
-
     def test_turns_that_answer_one_another_stand_as_they_were_spoken(self) -> None:
         at = over(format="verdict", debaters=build_debaters(6))
         assert [turn.agent for turn in visible_turns(at.debate, 2)] == [f"Speaker {n}" for n in range(1, 7)]

@@ -12,7 +12,6 @@ from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
     ScriptAnswer,
-    build_debaters,
     build_setup,
     build_usage,
     default_script,
@@ -126,14 +125,6 @@ class TestCautions:
             return Reply(str(default_script(call)), build_usage(call.model), cut=call.seat == "Opponent")
 
         assert "Cut at the length limit: 2 turns." in self.cautions(simulate(script=cut))
-
-    def test_who_was_never_heard_is_named(self) -> None:
-        def silent(call: Call) -> ScriptAnswer:
-            return ProviderFailure("timeout") if call.seat == "Speaker 2" else default_script(call)
-
-        never = "Never heard: Speaker 2. Nobody argued their side."
-        assert never in self.cautions(simulate(build_setup(debaters=build_debaters(3)), silent).play_on())
-        assert not any("Never heard" in said for said in self.cautions(simulate()))
 
     def test_of_sides_with_the_same_words_nothing_is_agreed(self) -> None:
         def judge_ann(call: Call) -> ScriptAnswer:
