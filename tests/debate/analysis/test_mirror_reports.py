@@ -74,16 +74,6 @@ def test_a_mirror_without_a_winner_says_that_nobody_was_ahead() -> None:
     assert build_mirror_report(at.debate).told.startswith("In the mirror nobody was ahead.")
 
 
-def test_a_debate_without_a_mirror_says_nothing_of_one() -> None:
-    at = play(judge(FOR, FOR, FOR))
-
-    assert build_mirror_report(at.debate).model_dump() == {
-        "debate_id": "",
-        "agrees": False,
-        "told": "",
-    }
-
-
 def test_a_finding_of_the_mirrors_judges_alone_is_told_as_theirs() -> None:
     def disagree(call: Any) -> str:
         is_steady = call.seat == "judge 1" or call.reading == 1

@@ -1,11 +1,12 @@
 import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Paused, Resumed
-from server.debate.facts.interventions import InstructionGiven, NoteAdded, TalkConcluded
+from server.debate.facts.interventions import Challenged, InstructionGiven, NoteAdded, TalkConcluded
 from server.debate.interventions.action import Intervention, InterventionRequest
 from server.debate.interventions.notes import MAX_NOTE_LENGTH
 from server.debate.interventions.registry import ACTIONS, build_intervention
@@ -134,16 +135,14 @@ def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
 
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize("pausing", [False, True])
-@pytest.mark.parametrize("action", ACTIONS)
-def test_what_is_not_refused_can_happen(action: str, pausing: bool, number: int) -> None:
+def test_what_is_not_refused_can_happen(pausing: bool, number: int) -> None:
     at = simulate(build_setup(debaters=build_debaters(3))).play_through_round(number)
     if pausing:
         at.add_events(Paused(reason="lunch"))
-    try:
-        made = asked(at, action, text="x", to="Speaker 2")
-    except InvalidRequestError:
-        return
-    assert replay(made.events, at.debate).version == at.debate.version + 1
+    for action in ACTIONS:
+        with suppress(InvalidRequestError):
+            made = asked(at, action, text="x", to="Speaker 2")
+            assert replay(made.events, at.debate).version == at.debate.version + 1
 
 
 def test_a_talk_that_is_over_for_another_reason_is_over_during_a_vote_too() -> None:
@@ -250,10 +249,8 @@ def test_an_instruction_needs_a_text_of_fair_length_and_a_seat(text: str, to: st
     ],
 )
 def test_notes_are_limited_in_number_and_in_sum(length: int, problem: str) -> None:
-    at = simulate()
-    for number in range(min(500, 200_000 // length)):
-        action = ("inject", "challenge", "instruct")[number % 3]
-        at.intervene(action, text="x" * length)
+    at, kinds = simulate(), (NoteAdded, Challenged, InstructionGiven)
+    at.add_events(*(kinds[number % 3](text="x" * length) for number in range(min(500, 200_000 // length))))
     with pytest.raises(InvalidRequestError, match=problem):
         at.intervene("inject", text="x" * length)
 

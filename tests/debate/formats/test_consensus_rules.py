@@ -69,7 +69,6 @@ FOR, AGAINST = render_finding("A"), render_finding("B")
     ("voting", "ballots", "outcome", "consensus"),
     [
         ("unanimous", (A, A, A), "leaning", "unanimous"),
-        ("unanimous", (A, A, NONE), "undecided", ""),
         ("unanimous", (A, A, B), "contested", ""),
         ("supermajority", (A, A, B), "leaning", "supermajority"),
         ({"threshold": "2/3", "strict": True}, (A, A, B), "contested", ""),
@@ -77,9 +76,7 @@ FOR, AGAINST = render_finding("A"), render_finding("B")
         ("majority", (A, A, B), "leaning", "supermajority"),
         ("majority", (A, A, LOST, NONE), "undecided", ""),
         ({"kind": "majority", "of": "cast", "quorum": "1/2"}, (A, A, LOST, NONE), "leaning", "plurality"),
-        ({"kind": "majority", "of": "cast", "quorum": "3/4"}, (A, A, LOST, NONE), "undecided", ""),
         ("plurality", (A, NONE, NONE), "leaning", "plurality"),
-        ("plurality", (A, B, NONE), "contested", ""),
         ("none", (A, A, A), "undecided", ""),
     ],
 )

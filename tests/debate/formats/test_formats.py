@@ -6,7 +6,6 @@ from server.debate.facts.events import Ended
 from server.debate.machine.decide import Over, decide
 from server.debate.views.markdown import render_transcript
 from tests.support.simulation import (
-    ARGUED_FORMATS,
     DebateSimulation,
     build_debaters,
     build_setup,
@@ -82,12 +81,10 @@ def test_a_format_is_held_as_its_row_says(name: str) -> None:
 
 
 @pytest.mark.requirement("C1", "D1")
-@pytest.mark.parametrize("name", ARGUED_FORMATS)
-def test_twelve_debaters_come_to_an_end_in_every_format(name: str) -> None:
+@pytest.mark.parametrize("name", ["advocates", "settle", "full"])
+def test_twelve_debaters_come_to_an_end(name: str) -> None:
     at = simulate(build_setup(format=name, debaters=build_debaters(12))).play()
     assert at.status == "concluded"
     assert not at.debate.failures
-    assert {turn.seat for turn in at.debate.turns} <= set(at.debate.names)
-    if name != "handoff":
-        assert len({turn.seat for turn in at.debate.turns}) == 12
+    assert {turn.seat for turn in at.debate.turns} == set(at.debate.names)
     assert render_transcript(at.debate, at.log).startswith("# ")

@@ -1,6 +1,7 @@
 """Whose words reach the client, and whose enter the other seats' history."""
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -65,23 +66,20 @@ SAYING = task_script(
 )
 
 
-def play_debate(judges: dict[str, Any] | None = None, **visibility: Any) -> DebateSimulation:
-    """A debate in which everybody there can be has said something."""
-    opened = build_setup(
-        format="full",
-        options={
-            "moderator": {"opens": True, "closes": True},
-            "referee": True,
-            "synthesizer": True,
-            "visibility": visibility,
-            **({"judges": judges} if judges else {}),
-        },
-    )
+@cache
+def play_kept(kept: str) -> DebateSimulation:
+    options = {"moderator": {"opens": True, "closes": True}, "referee": True, "synthesizer": True}
+    opened = build_setup(format="full", options={**options, "visibility": json.loads(kept)})
     at = simulate(opened, SAYING).play_to_round(1)
     at.add_events(at.answer(at.pending_calls()[0]))
     lookups = ({"tool": "web/search", "arguments": "costs of boats", "result": "found"},)
     at.add_events(Researched(seen=1, seat="Proponent", round=1, lookups=lookups, usage=build_usage()))
     return at.play()
+
+
+def play_debate(**visibility: Any) -> DebateSimulation:
+    """A debate in which everybody there can be has said something. Each is played once."""
+    return play_kept(json.dumps(visibility))
 
 
 def read_passages(visibility: dict[str, Any], queries: dict[str, str]) -> DebateSimulation:

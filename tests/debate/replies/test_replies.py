@@ -106,10 +106,6 @@ class TestTurns:
         assert says("so \ud83d it is").text == "so ? it is"
         assert says("so \U0001f9ea it is").text == "so \U0001f9ea it is"
 
-    def test_a_turn_stopped_at_its_token_limit_is_said_to_be_cut(self) -> None:
-        assert says("Because of", cut=True).cut
-        assert not says("Because.").cut
-
     @pytest.mark.parametrize("end", [". ", ".\n", "! ", "? ", "。"])
     def test_a_turn_that_is_too_long_ends_with_a_whole_sentence(self, end: str) -> None:
         turn = says(("word " * 20 + "end" + end) * 500)
@@ -169,11 +165,6 @@ class TestFindingTheJson:
     def test_what_cannot_be_read_is_a_failure_that_says_why(self, reply: str, why: str) -> None:
         assert useless(reply).startswith(why)
 
-    def test_a_reply_that_was_cut_off_says_so(self) -> None:
-        assert useless(render_finding()[:40], cut=True) == (
-            "the JSON of the reply is broken off or malformed (it was stopped at its token limit)"
-        )
-
 
 class TestTheWinner:
     @pytest.mark.parametrize(
@@ -226,9 +217,6 @@ class TestTheWinner:
         assert finds(render_finding("B1"), *cast).winner == "C1"
         assert finds(render_finding("c1"), *cast, Debater(name="x", stance="y", model="m")).winner == "x"
 
-    def test_without_a_winner_there_is_no_margin(self) -> None:
-        assert finds(render_finding(None, 3)).margin == 0
-
     @pytest.mark.parametrize(
         ("margin", "kept"),
         [
@@ -238,9 +226,6 @@ class TestTheWinner:
     )
     def test_a_margin_out_of_range_is_brought_into_it(self, margin: Any, kept: int) -> None:
         assert finds(render_finding(margin=margin)).margin == kept
-
-    def test_a_margin_that_is_not_given_is_a_narrow_one(self) -> None:
-        assert finds('{"winner": "A1", "verdict": "x", "reasoning": "y"}').margin == 1
 
     @pytest.mark.parametrize(
         ("own", "next_best", "margin"),

@@ -5,9 +5,7 @@ import pytest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.answers import Answer
 from server.debate.facts.events import Failed
-from server.debate.facts.interventions import LimitsChanged, NoteAdded, RoundsExtended
-from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.registry import build_intervention
+from server.debate.facts.interventions import NoteAdded
 from tests.support.simulation import ProviderFailure, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("N8")
@@ -36,16 +34,3 @@ def test_a_submitted_turn_saw_the_version_at_its_submission() -> None:
     event = build_submission(at.debate, "Proponent", "Because.")
     assert isinstance(event, Answer)
     assert event.seen == at.debate.version == 3
-
-
-@pytest.mark.requirement("D4", "N10")
-def test_an_extension_of_rounds_and_limits_is_two_events() -> None:
-    made = build_intervention(
-        simulate().debate,
-        "extend",
-        InterventionRequest(rounds=2, limits={"max_calls": 90}, reason="close", request_id="d1"),
-    )
-    rounds, limits = made.events
-    assert rounds == RoundsExtended(rounds=2, reason="close", request_id="d1")
-    assert isinstance(limits, LimitsChanged)
-    assert (limits.limits.max_calls, limits.request_id) == (90, "d1")

@@ -32,12 +32,6 @@ def retype(words: str) -> str:
     return "“" + words.replace(" ", "  ").replace("'", "\u2019").replace("-", "\u2013") + "”"
 
 
-def mutate(words: str) -> str:
-    """The words with another letter in the middle."""
-    middle = next(i for i, c in enumerate(words) if c.isalnum() and i >= len(words) // 2)
-    return words[:middle] + ("x" if words[middle] != "x" else "y") + words[middle + 1 :]
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.pattern)
 def test_what_is_alleged_is_recorded_with_its_exact_place(case: Case) -> None:
     original = {"original_words": retype(case.original)} if case.original else {}
@@ -70,33 +64,18 @@ def test_no_word_makes_a_pattern_that_the_observer_does_not_see() -> None:
     assert build_verdict(at.debate).rhetoric == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.pattern)
-def test_words_that_are_not_in_the_turn_are_dropped_and_counted(case: Case) -> None:
-    at = hold_case(case, words=mutate(case.words)).play()
-    assert (at.debate.find_readings(Observed)[0].marks, at.debate.find_readings(Observed)[0].dropped) == (
-        (),
-        1,
-    )
-    assert "Left out: 1 allegation whose words are not in the turns named." in render_transcript(
-        at.debate, at.log
-    )
-    if case.original:
-        at = hold_case(case, original_words=mutate(case.original)).play()
-        assert at.debate.find_readings(Observed)[0].dropped == 1
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
+        allege(words="Bob never shopped anything."),  # another letter
         allege(words="Two years are too long."),  # another's words
         allege(words="Bob never shipped anything.", speaker="A1"),
         allege(words="Bob never shipped anything.", speaker="Cleo"),
         allege(words="Bob never shipped anything.", pattern="red herring"),
         allege(words="Bob never shipped anything.", pattern="straw man"),  # of nobody's words
-        allege(
-            words="Bob never", pattern="straw man", of="B1", original_words="Six weeks suffice."
-        ),  # of her own
+        allege(words="Bob never", pattern="straw man", of="B1", original_words="Six weeks suffice."),  # of her own
         allege(words="Bob never", pattern="straw man", of="A1", original_words="Six weeks suffice."),
+        allege(words="Bob never", pattern="straw man", of="A1", original_words="Two years are too lung."),
         allege(words="s."),
         allege(words=""),
         allege(words="shipped any"),  # a part of a word
@@ -105,10 +84,13 @@ def test_words_that_are_not_in_the_turn_are_dropped_and_counted(case: Case) -> N
         "ad hominem",
         None,
     ],
-)
-def test_an_allegation_that_names_no_such_words_is_dropped(wrong: Any) -> None:
-    observed = observe(TURNS, wrong).play().debate.find_readings(Observed)[0]
+)  # fmt: skip
+def test_an_allegation_that_names_no_such_words_is_dropped_and_counted(wrong: Any) -> None:
+    at = observe(TURNS, wrong).play()
+    (observed,) = at.debate.find_readings(Observed)
     assert (observed.marks, observed.dropped) == ((), 1)
+    told = "Left out: 1 allegation whose words are not in the turns named."
+    assert told in render_transcript(at.debate, at.log)
 
 
 def test_keys_patterns_and_speakers_are_read_in_any_spelling() -> None:
