@@ -150,10 +150,7 @@ def test_a_reviewer_whose_readings_follow_different_answers_abstains_and_opposes
     same = panel.reviewed[TWO][0].model_copy(update={"slot_index": 2, "probability": 40})
     read = {ONE: (first, turned), TWO: (panel.reviewed[TWO][0], same)}
     count = count_panel(play_panel("AB", [("A", SURE), ("A", SURE)], readings=2, reviewed=read))
-    assert [vote.abstains for vote in count.votes] == [
-        "followed different answers in its two readings",
-        "",
-    ]
+    assert [vote.abstains for vote in count.votes] == ["followed different answers in its two readings", ""]
     assert (count.votes[1].margin, count.outcome, count.supporters) == (0, "undecided", (TWO,))
 
 

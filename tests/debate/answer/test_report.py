@@ -265,10 +265,7 @@ def test_the_server_composes_from_the_draft_and_what_reviews_correct_and_add() -
         against="It shares failures.",
     )  # fmt: skip
     found = compose(panel, count_panel(panel))
-    assert (found.recommendation, found.because) == (
-        "Keep it.",
-        "You write each job with its data.",
-    )
+    assert (found.recommendation, found.because) == ("Keep it.", "You write each job with its data.")
     assert [row.text for row in found.corrected] == ["“it is idle”: It is busy.", "So it is."]
     assert [row.text for row in found.missed] == ["Make handlers idempotent.", "b", "c", "d"]
     assert found.against == Sourced(text="It shares failures.", sources=("R1",))

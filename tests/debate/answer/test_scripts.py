@@ -42,9 +42,7 @@ ARABIC = "أبق طابور المهام في Postgres واحذف الأقسام
     ],
 )  # fmt: skip
 def test_a_reply_in_another_script_is_told_where_that_is_certain(
-    question: str,
-    reply: str,
-    foreign: bool,
+    question: str, reply: str, foreign: bool
 ) -> None:
     assert is_foreign(question, reply) == foreign
 

@@ -17,10 +17,7 @@ from tests.support.simulation import build_setup, build_usage, simulate
 
 pytestmark = pytest.mark.requirement("N1")
 
-DEBATERS = [
-    {"name": "Ada", "stance": "Keep the old scheduler"},
-    {"name": "Ben", "stance": "Write a new one"},
-]
+DEBATERS = [{"name": "Ada", "stance": "Keep the old scheduler"}, {"name": "Ben", "stance": "Write a new one"}]
 LABELS = ("K73", "W45")
 OPENED = build_setup(debaters=DEBATERS, options={"phases": ["opening", "voting"]})
 VOTING = simulate(OPENED.model_copy(update={"labels": LABELS})).play_to_round(2)
@@ -74,10 +71,7 @@ def test_parts_of_one_are_understood_however_they_are_written(text: str) -> None
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (
-            '{"beliefs": {"K73": 100}, "position": " It is\\ncheaper. ", "reasoning": "So."}',
-            "It is cheaper.",
-        ),
+        ('{"beliefs": {"K73": 100}, "position": " It is\\ncheaper. ", "reasoning": "So."}', "It is cheaper."),
         ('{"beliefs": {"K73": 100}, "reasoning": "It is cheaper."}', "It is cheaper."),
         ("Beliefs: K73 100\nPosition: It is cheaper.", "It is cheaper."),
         ("K73: 100, as it is cheaper.", "K73: 100, as it is cheaper."),

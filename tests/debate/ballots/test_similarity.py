@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.ballots.convergence import (
-    SIMILAR,
-    extract_numbers,
-    find_likeness,
-)
+from server.debate.ballots.convergence import SIMILAR, extract_numbers, find_likeness
 from server.debate.ballots.report import describe_measurement
 from server.debate.commands.setup.open import add_meter
 from server.debate.facts.answers import Measured, build_embedding_key
@@ -163,8 +159,7 @@ def test_a_failed_measurement_is_recorded_and_the_talk_goes_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("same", "turns", "ends"),
-    [("#1", "A point. B point.", True), ("", "A point. B point.", False)],
+    ("same", "turns", "ends"), [("#1", "A point. B point.", True), ("", "A point. B point.", False)]
 )
 def test_without_an_embedding_model_the_analyst_says_what_is_the_same(
     same: str, turns: str, ends: bool

@@ -186,12 +186,7 @@ def test_a_second_opinion_asks_for_blind_ballots_unless_no_model_can_give_one(
 
 @pytest.mark.requirement("N10")
 @pytest.mark.parametrize(
-    ("options", "calls", "expected"),
-    [
-        ({}, 10, "blind"),
-        ({}, 9, "none"),
-        ({"ballots": "blind"}, 9, "blind"),
-    ],
+    ("options", "calls", "expected"), [({}, 10, "blind"), ({}, 9, "none"), ({"ballots": "blind"}, 9, "blind")]
 )
 def test_limits_that_do_not_pay_for_ballots_pay_for_the_talk_unless_ballots_are_asked_for(
     options: dict[str, Any], calls: int, expected: str

@@ -242,7 +242,7 @@ def test_all_that_a_setup_may_hold_is_compared_by_what_was_chosen() -> None:
             "ledger": {
                 "standings": [
                     {"judge": "one", "asked": 2, "consistent": 2, "right": 1, "wrong": 1, "weight": "9/100"}
-                ],
+                ]
             },
             "team": {"candidates": [{"model": "one"}], "chosen": ["one"], "gains": ["0.1"]},
             "memory": {"most": 3, "recalled": [recalled | {"question": "Rain?", "outcome": "leaning"}]},

@@ -8,12 +8,7 @@ from server.debate.commands.setup.formats import OFFERED_PHASES, PHASES
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.phases import Phase
 from server.debate.views.warnings import list_setup_warnings
-from tests.support.simulation import (
-    DebateSimulation,
-    build_setup,
-    render_prompt_text,
-    simulate,
-)
+from tests.support.simulation import DebateSimulation, build_setup, render_prompt_text, simulate
 
 pytestmark = pytest.mark.requirement("D1")
 

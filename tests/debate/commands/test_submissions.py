@@ -12,12 +12,7 @@ from server.debate.machine.decide import Wait, decide
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state
 from server.engine.database.repeats import find_repeated_turn
-from tests.support.simulation import (
-    DebateSimulation,
-    build_setup,
-    render_finding,
-    simulate,
-)
+from tests.support.simulation import DebateSimulation, build_setup, render_finding, simulate
 
 pytestmark = pytest.mark.requirement("N7")
 

@@ -3,12 +3,7 @@
 import pytest
 
 from server.debate.commands.requests import DocumentInput
-from server.debate.documents.evidence import (
-    count_quotes,
-    describe_age,
-    extract_site,
-    weigh_evidence,
-)
+from server.debate.documents.evidence import count_quotes, describe_age, extract_site, weigh_evidence
 from server.debate.facts.setup.opened import Opened
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call

@@ -108,10 +108,7 @@ def test_the_fact_has_every_weight_as_an_exact_fraction() -> None:
         "consensus": "majority",
         "winner": "Speaker 1",
         "count": {
-            "weights": (
-                {"seat": "Speaker 1", "weight": "5/2"},
-                {"seat": "Speaker 2", "weight": "1/3"},
-            ),
+            "weights": ({"seat": "Speaker 1", "weight": "5/2"}, {"seat": "Speaker 2", "weight": "1/3"}),
             "abstained": "1",
             "unreadable": "0",
             "inconsistent": "0",

@@ -5,13 +5,7 @@ import pytest
 from server.debate.facts.events import Ended
 from server.debate.machine.decide import Over, decide
 from server.debate.views.markdown import render_transcript
-from tests.support.simulation import (
-    DebateSimulation,
-    build_debaters,
-    build_setup,
-    simulate,
-    task_script,
-)
+from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate, task_script
 
 P, OPP = "Proponent", "Opponent"
 ROUNDS: dict[str, list[tuple[str, str]]] = {

@@ -13,11 +13,7 @@ from server.debate.prompts.prompt import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.seats.referee import Audited
-from server.debate.views.markdown import (
-    format_report,
-    render_transcript,
-    render_verdict,
-)
+from server.debate.views.markdown import format_report, render_transcript, render_verdict
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_report, build_result, build_verdict
 from server.debate.views.warnings import list_verdict_warnings

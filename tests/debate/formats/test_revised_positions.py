@@ -11,12 +11,7 @@ from server.debate.interventions.action import Intervention, InterventionRequest
 from server.debate.interventions.positions import DeclinePositions, PositionsDeclined, RevisePositions
 from server.debate.machine.transitions import apply
 from server.debate.views.warnings import list_setup_warnings
-from tests.support.simulation import (
-    DebateSimulation,
-    build_setup,
-    simulate,
-    task_script,
-)
+from tests.support.simulation import DebateSimulation, build_setup, simulate, task_script
 
 pytestmark = pytest.mark.requirement("N24")
 

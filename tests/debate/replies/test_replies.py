@@ -14,13 +14,7 @@ from server.debate.machine.transitions import apply
 from server.debate.replies.extract import MAX_TURN_LENGTH, Reply
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
-from tests.support.simulation import (
-    build_setup,
-    build_usage,
-    render_finding,
-    replace_debaters,
-    simulate,
-)
+from tests.support.simulation import build_setup, build_usage, render_finding, replace_debaters, simulate
 
 pytestmark = pytest.mark.requirement("C8")
 

@@ -64,14 +64,7 @@ def failing(seat: str, times: int, *, in_round: int = 0) -> Script:
     return script
 
 
-FORMATS = [
-    ("advocates", 2),
-    ("verdict", 2),
-    ("settle", 2),
-    ("oxford", 3),
-    ("full", 7),
-    ("round_robin", 2),
-]
+FORMATS = [("advocates", 2), ("verdict", 2), ("settle", 2), ("oxford", 3), ("full", 7), ("round_robin", 2)]
 
 
 @pytest.mark.parametrize(("name", "last"), FORMATS)

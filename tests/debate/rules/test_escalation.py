@@ -14,12 +14,7 @@ from server.debate.facts.setup.seats import Framing
 from server.debate.machine.transitions import apply, replay
 from server.debate.records.setup import check_opened
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
-from server.debate.rules.escalation import (
-    Mirror,
-    build_mirror_setup,
-    build_spent,
-    find_escalation,
-)
+from server.debate.rules.escalation import Mirror, build_mirror_setup, build_spent, find_escalation
 from server.debate.rules.verdict import count_panel, find_caps
 from server.debate.state.debate import Debate, replace
 from server.debate.votes.panel import compare_mirror, compute_judge_vote, list_judgments

@@ -50,10 +50,7 @@ def test_it_has_every_answer_of_a_talk_that_does_not_end_early(
 
     argument = "We should.\n\nMESSAGE TO {}, question: What does it cost?"
     script = task_script(
-        {
-            "argument": lambda call: argument.format("B1" if call.seat == "Proponent" else "A1"),
-            "ballot": vote,
-        }
+        {"argument": lambda call: argument.format("B1" if call.seat == "Proponent" else "A1"), "ballot": vote}
     )
     at = simulate(build_setup(options=options, **fields), script)
     planned, calls = count_expected_answers(at.debate), estimate(at.debate).calls

@@ -89,13 +89,7 @@ def test_a_misfit_says_where_and_what_in_words_its_author_can_act_on(value: Any,
 
 
 def test_what_satisfies_the_schema_is_no_misfit() -> None:
-    value = {
-        "decision": "buy",
-        "confidence": None,
-        "choice": "buy",
-        "final": True,
-        "note": {"by": "C"},
-    }
+    value = {"decision": "buy", "confidence": None, "choice": "buy", "final": True, "note": {"by": "C"}}
     assert problem(DECISION, value) == ""
 
 
@@ -205,10 +199,7 @@ def test_the_names_of_fields_are_matched() -> None:
 
 
 @search_briefly(3)
-@given(
-    st.recursive(JSON, lambda inner: st.dictionaries(st.sampled_from(KEYWORDS), inner)),
-    JSON,
-)
+@given(st.recursive(JSON, lambda inner: st.dictionaries(st.sampled_from(KEYWORDS), inner)), JSON)
 def test_any_json_as_a_schema_is_checked_or_refused(schema: Any, value: Any) -> None:
     try:
         text = output_schema.check_schema(schema)

@@ -19,15 +19,7 @@ from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, build_round
 from server.debate.views.visibility import is_hidden
 from tests.support import simulation
-from tests.support.analyst_debates import (
-    DOUBLED,
-    FREE,
-    NOT_DOUBLED,
-    TURNS,
-    build_claim,
-    build_link,
-    extract,
-)
+from tests.support.analyst_debates import DOUBLED, FREE, NOT_DOUBLED, TURNS, build_claim, build_link, extract
 
 pytestmark = pytest.mark.requirement("D12", "D15")
 

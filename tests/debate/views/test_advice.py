@@ -32,10 +32,7 @@ def test_advice_in_short_says_what_is_advised_and_leaves_out_what_stands_at_the_
 def test_a_quote_of_a_document_is_marked_once_in_every_text(is_short: bool) -> None:
     words = "The queue is idle on most days"
     told = f"Keep it: \u201c{words}\u201d (doc 1)."
-    replies = {
-        "advice": {"recommendation": told, "probability": 90},
-        "report": f"{told}\n\nSo it is.",
-    }
+    replies = {"advice": {"recommendation": told, "probability": 90}, "report": f"{told}\n\nSo it is."}
     setup = open_advice(documents=[{"title": "Report", "text": f"{words} of the week."}])
     played = play_advice(setup, replies=replies).debate
     texts = [

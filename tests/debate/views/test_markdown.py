@@ -232,13 +232,7 @@ def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
         "### Note to everybody",
         *talk[0],
     ]
-    ours += [
-        "## Round 2: rebuttal",
-        *talk[1],
-        "## Round 3: verdict",
-        *["### judge"] * 2,
-        "## Verdict",
-    ]
+    ours += ["## Round 2: rebuttal", *talk[1], "## Round 3: verdict", *["### judge"] * 2, "## Verdict"]
     found = [line for line in transcript(at).splitlines() if poses(line)]
     assert len(found) == len(ours)
     assert all(

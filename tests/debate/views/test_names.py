@@ -226,10 +226,7 @@ class TestDeliverables:
         schema = {"type": "object", "properties": properties, "required": ["winner", "Cleo"]}
         shown = self.deliver(
             schema,
-            lambda setup: {
-                "winner": setup.labels[1],
-                setup.labels[2]: {"by": [setup.labels[0]], "votes": 2},
-            },
+            lambda setup: {"winner": setup.labels[1], setup.labels[2]: {"by": [setup.labels[0]], "votes": 2}},
         )
         assert shown == {"winner": "Ben", "Cleo": {"by": ["Ada"], "votes": 2}}
         at = simulate(open_with_labels(format="round_robin", options={"output_schema": schema})).play()

@@ -143,10 +143,7 @@ def debater_row(**fields: object) -> dict[str, object]:
     return {"role": "", "model": "scripted", "turns": 2, "failures": 0, **fields}
 
 
-SEATS = [
-    debater_row(name="Ada", stance="yes", role="economist"),
-    debater_row(name="Bob", stance="no"),
-]
+SEATS = [debater_row(name="Ada", stance="yes", role="economist"), debater_row(name="Bob", stance="no")]
 
 
 class TestState:
