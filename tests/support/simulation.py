@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from server.debate.ballots.convergence import build_measurement, list_round_ballots
 from server.debate.commands.fork import fork as build_fork
@@ -194,6 +194,7 @@ def use_labels(debate: Debate, call: Call, text: str) -> str:
 
 
 MIRROR_ID = "m4k7q2x9w3pr"
+E = TypeVar("E", bound=Event)
 
 
 @dataclass
@@ -294,6 +295,11 @@ class DebateSimulation:
         wanted = ChangesInput.model_validate(changes)
         setup, past = build_fork("parent", self.debate, self.log, at_round, wanted)
         return DebateSimulation(replay([setup, *past]), script, events=[setup, *past])
+
+    def before(self, kind: type[E]) -> tuple[Debate, E]:
+        """The debate before the first fact of a kind, and that fact."""
+        index, event = next((i, event) for i, event in enumerate(self.events) if isinstance(event, kind))
+        return replay(self.events[:index]), event
 
     def prompts(self, seat: str) -> list[str]:
         return [render_prompt_text(prompt) for call, prompt in self.calls_made if call.seat == seat]

@@ -154,17 +154,16 @@ class TestChallenges:
 
     def test_an_alert_that_does_not_follow_is_refused(self) -> None:
         at = hold(FLIPPED, max_rounds=3).play()
-        index = next(i for i, event in enumerate(at.events) if isinstance(event, Alerted))
-        before, alert = replay(at.events[:index]), at.events[index]
+        before, alert = at.before(Alerted)
         for wrong in ({"gap": None}, {"round": 2}):
             with pytest.raises(IllegalEvent, match="does not follow"):
                 apply(before, alert.model_copy(update=wrong))
         with pytest.raises(IllegalEvent, match="does not follow"):
             apply(apply(before, alert), alert)
         calm = hold(FLIPPED, max_rounds=3, options={"challenges": "report"}).play()
-        index = next(i for i, event in enumerate(calm.events) if isinstance(event, Alerted))
+        before, alert = calm.before(Alerted)
         with pytest.raises(IllegalEvent, match="does not follow"):
-            apply(replay(calm.events[:index]), calm.events[index].model_copy(update={"challenged": True}))
+            apply(before, alert.model_copy(update={"challenged": True}))
 
 
 class TestVerdicts:

@@ -200,9 +200,7 @@ def test_the_analyst_has_to_link_all_and_in_the_same_round() -> None:
 
 def test_a_record_of_other_positions_or_pairs_is_refused() -> None:
     at = talk(COSTS, REWORDED)
-    index = next(i for i, event in enumerate(at.events) if isinstance(event, Measured))
-    before, event = replay(at.events[:index]), at.events[index]
-    assert isinstance(event, Measured)
+    before, event = at.before(Measured)
     first, second = event.positions
     for changes, why in (
         ({"positions": (second, first)}, "not the positions"),
@@ -213,17 +211,15 @@ def test_a_record_of_other_positions_or_pairs_is_refused() -> None:
         with pytest.raises(IllegalEvent, match=why):
             apply(before, event.model_copy(update=changes))
     with pytest.raises(IllegalEvent, match="no slot"):
-        apply(replay(at.events[: index - 1]), event.model_copy(update={"seen": 1}))
+        apply(replay(at.events[: at.events.index(event) - 1]), event.model_copy(update={"seen": 1}))
 
 
 def test_a_convergence_that_does_not_follow_is_refused() -> None:
     at = talk(COSTS, REWORDED)
-    index = next(i for i, event in enumerate(at.events) if isinstance(event, Converged))
-    found = at.events[index]
-    assert isinstance(found, Converged)
+    before, found = at.before(Converged)
     for changes in ({"similarity": "0.9999"}, {"by": "analyst"}, {"why": "sure"}):
         with pytest.raises(IllegalEvent):
-            apply(replay(at.events[:index]), found.model_copy(update=changes))
+            apply(before, found.model_copy(update=changes))
 
 
 def test_ballots_that_are_asked_again_after_a_retraction_are_not_those_that_were_measured() -> None:

@@ -221,9 +221,7 @@ def test_a_phase_that_cannot_have_messages_is_refused(phase: dict[str, Any], tol
 
 def test_a_record_with_a_message_that_could_not_be_sent_is_refused() -> None:
     at = debate().play()
-    index = next(i for i, event in enumerate(at.events) if isinstance(event, Spoke))
-    before, turn = replay(at.events[:index]), at.events[index]
-    assert isinstance(turn, Spoke)
+    before, turn = at.before(Spoke)
     for to in ("Ada", "Dora"):
         wrong = turn.model_copy(update={"message": DirectMessage(act="question", to=to, text="?")})
         with pytest.raises(IllegalEvent, match="no such message"):

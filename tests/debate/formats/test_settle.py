@@ -8,8 +8,6 @@ import pytest
 
 from server.debate.facts.events import Ended, Failed, Resumed, RoundClosed
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.registry import build_intervention
 from server.debate.machine.interpret import interpret
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
@@ -201,8 +199,8 @@ class TestTheEnd:
 
 class TestConcluding:
     def concluded(self, at: DebateSimulation) -> DebateSimulation:
-        made = build_intervention(at.debate, "conclude", InterventionRequest(reason="enough"))
-        return at.add_events(*made.events)
+        at.intervene("conclude", reason="enough")
+        return at
 
     def test_a_talk_that_is_concluded_in_the_middle_still_has_its_last_word(self) -> None:
         at = simulate(build_setup(format="settle", max_rounds=5)).play_to_round(1)

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from server.debate.facts.events import Resumed
-from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.registry import build_intervention
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript
@@ -176,9 +174,8 @@ class TestWhatDecides:
 
     def test_a_talk_concluded_during_a_straw_poll_is_not_taken_up_again(self) -> None:
         at = vote(A, B, phases=STRAW).play_to_round(2)
-        at.add_events(
-            *build_intervention(at.debate, "conclude", InterventionRequest(reason="enough")).events
-        ).play()
+        at.intervene("conclude", reason="enough")
+        at.play()
         assert [entered.phase for entered in at.debate.rounds] == ["opening", "voting", "voting 2"]
         assert at.debate.ended
         assert at.debate.ended.reason == "request: concluded on request"

@@ -11,8 +11,6 @@ from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, PhaseEntered
 from server.debate.facts.setup.opened import Opened
-from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.registry import build_intervention
 from server.debate.machine.decide import Record, decide
 from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
@@ -202,7 +200,7 @@ def test_no_pass_begins_that_cannot_be_paid_for_with_its_vote() -> None:
 def test_during_a_vote_that_may_be_followed_by_more_talk_the_talk_is_not_over() -> None:
     at = simulate(open_block(*TALK, CONSENSUS, "verdict"), voting("-")).play_to_round(3)
     assert not is_talk_over(at.debate)
-    build_intervention(at.debate, "challenge", InterventionRequest(text="And the costs?"))
+    at.intervene("challenge", text="And the costs?")
     at.intervene("conclude")
     assert held(at.play()) == [*TALK, "voting", "verdict"]
 

@@ -8,8 +8,6 @@ from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed
 from server.debate.facts.interventions import InterventionFact
-from server.debate.interventions.action import InterventionRequest
-from server.debate.interventions.registry import build_intervention
 from server.debate.machine.decide import Ask, Record, decide
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import UNBOUNDED, ElapsedTime, compute_remaining
@@ -89,14 +87,12 @@ class TestRounds:
         assert len(late(at)) == 2
         at.play()
         assert at.status == "paused"
-        at.add_events(*build_intervention(at.debate, "resume", InterventionRequest()).events).play()
-        assert at.status == "concluded"
+        at.intervene("resume")
+        assert at.play().status == "concluded"
 
     def test_the_limit_can_be_changed_on_the_way(self) -> None:
         at = hurried().play_to_round(1)
-        at.add_events(
-            *build_intervention(at.debate, "extend", InterventionRequest(limits={"round_timeout": 90})).events
-        )
+        at.intervene("extend", limits={"round_timeout": 90})
         assert left(at, ElapsedTime(round_seconds=60)) == (30, "90 s of the round")
 
 
@@ -149,8 +145,7 @@ class TestDebates:
 
     def test_new_limits_that_leave_no_time_are_said_to(self) -> None:
         at = self.limited().play_to_round(3)
-        late = InterventionRequest(limits={"max_calls": 50}, elapsed=ElapsedTime(debate_seconds=400))
-        told = build_intervention(at.debate, "extend", late).effect
+        told = at.intervene("extend", limits={"max_calls": 50}, elapsed=ElapsedTime(debate_seconds=400))
         assert told.startswith(
             "The new limits leave no room for another question (budget: 400 of 100 seconds"
         )

@@ -27,9 +27,7 @@ pytestmark = pytest.mark.requirement("D12", "D15")
 class TestRecord:
     def test_a_record_whose_words_or_links_are_wrong_is_refused(self) -> None:
         at = extract(DOUBLED, FREE, NOT_DOUBLED, rounds=2).play()
-        index = next(i for i, event in enumerate(at.events) if isinstance(event, Extracted))
-        before, event = replay(at.events[:index]), at.events[index]
-        assert isinstance(event, Extracted)
+        before, event = at.before(Extracted)
         one, two, three = event.claims
 
         def spoil(claim: Claim, **changes: Any) -> Claim:

@@ -153,9 +153,7 @@ def spoil(mark: Mark, **changes: Any) -> Mark:
 
 def test_a_record_whose_spans_are_wrong_is_refused() -> None:
     at = observe(TURNS, AGAINST_BOB).play()
-    index = next(i for i, event in enumerate(at.events) if isinstance(event, Observed))
-    before, event = replay(at.events[:index]), at.events[index]
-    assert isinstance(event, Observed)
+    before, event = at.before(Observed)
     (mark,) = event.marks
     said = mark.said
     own = Span(**(said.model_dump() | {"start": 28, "end": 45, "quote": "Six weeks suffice"}))
