@@ -174,8 +174,8 @@ def test_who_has_read_what_and_what_it_cost_is_said(opened: Opened, played: Deba
 
 
 @pytest.mark.full
-def test_a_crash_between_any_two_facts_repeats_only_what_was_not_recorded(played: DebateSimulation) -> None:
-    for kept in range(1, len(played.events)):
+def test_a_crash_between_two_facts_repeats_only_what_was_not_recorded(played: DebateSimulation) -> None:
+    for kept in range(1, len(played.events), 3):
         again = DebateSimulation(replay(played.events[:kept]), played.script, events=played.events[:kept])
         again.play()
         assert again.status == "concluded"

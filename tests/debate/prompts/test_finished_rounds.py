@@ -31,7 +31,7 @@ def prompts(debate: Debate) -> list[Prompt]:
 
 @pytest.mark.parametrize("events", STREAMS, ids=[f"{name}-{stream}" for name, stream, _ in golden()])
 def test_prompts_are_the_same_whatever_was_rendered_before(events: list[Event]) -> None:
-    debates = versions(events)
+    debates = versions(events)[::3]
     expected = [prompts(replay(events[: debate.version])) for debate in debates]
     assert list(map(prompts, debates)) == expected
     assert list(map(prompts, reversed(debates))) == expected[::-1]

@@ -11,6 +11,7 @@ from server.debate.machine.transitions import apply
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from tests.support.prompt_texts import note
+from tests.support.searches import search_briefly
 from tests.support.simulation import (
     LINE_BREAKS,
     build_setup,
@@ -76,6 +77,7 @@ def quoted_skeletons(text: str) -> list[list[str]]:
 PLAIN = quoted_skeletons("x")
 
 
+@search_briefly(3)
 @given(HOSTILE)
 def test_no_quoted_text_escapes_its_quotation(text: str) -> None:
     assert quoted_skeletons(text) == PLAIN
@@ -91,6 +93,7 @@ def stance_and_role_lines(text: str) -> list[str]:
     return skeleton(at.debate, at.pending_calls()[0])
 
 
+@search_briefly(3)
 @given(HOSTILE)
 def test_a_stance_and_a_role_stay_on_their_lines(text: str) -> None:
     lines, plain = stance_and_role_lines(text), stance_and_role_lines("x")

@@ -101,7 +101,7 @@ def answer_extremely(random: Random) -> Script:
 
 
 @pytest.mark.full
-@search_briefly(4)
+@search_briefly(10)
 @given(st.sampled_from(sorted(SETUPS)), st.integers(0, 2**32))
 def test_the_longest_answers_and_interventions_come_back(name: str, seed: int) -> None:
     random = Random(seed)  # noqa: S311  (no secret)

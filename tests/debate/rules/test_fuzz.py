@@ -99,7 +99,7 @@ def looked_up(call: Call) -> Researched:
 
 @pytest.mark.parametrize("kind", SETUPS)
 @given(draw=st.data())
-@search_briefly(15)
+@search_briefly(25)
 def test_an_event_is_refused_and_changes_nothing_or_every_promise_holds(
     kind: str, draw: st.DataObject
 ) -> None:
@@ -230,7 +230,7 @@ def check_views(debate: Debate, accepted: list[Event]) -> None:
 
 @pytest.mark.parametrize("kind", SETUPS)
 @given(draw=st.data())
-@search_briefly(15)
+@search_briefly(25)
 def test_a_debate_whose_models_answer_anything_ends_or_pauses_or_waits(
     kind: str, draw: st.DataObject
 ) -> None:

@@ -39,9 +39,7 @@ pytestmark = pytest.mark.requirement("C17")
 CALLER = {"models": ["m0/x", "caller", "m2/x"], "visibility": {}}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "sure": ("converged", {"stop": "on"}),
-    "unmoved": ("converged", {"stop": "on", "percent": 70}),
     "measured": ("measured", {"stop": "on", "percent": 80, "meter": "embedder/x"}),
-    "voted": ("concluded", {"phases": ["opening", "voting"]}),
     "moved": ("concluded", {"format": "oxford", "visibility": {"hide_from_client": ["voter 1"]}}),
     "no ballot": ("failed", {"wrong": "ballot", "phases": ["opening", "voting"]}),
     "no message": ("failed", {"wrong": "message", "phases": ["cross_examination", "voting"]}),
