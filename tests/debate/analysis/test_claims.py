@@ -9,7 +9,6 @@ import pytest
 from server.debate.analysis.claims import build_analysis, build_graph_data
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.calls import Call
-from server.debate.views.markdown import render_verdict
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import DebateSimulation, build_setup, default_script, simulate
 
@@ -145,12 +144,6 @@ def test_without_cited_points_it_hangs_on_those_of_the_winner() -> None:
     claims = build_verdict(simulate().play().debate).claims
     assert claims.total == 4
     assert [line.rpartition("(")[2] for line in claims.hangs_on] == ["unanswered)", "too late for an answer)"]
-
-
-def test_attacks_of_the_last_round_count_as_never_answered_and_are_said_to_be_late() -> None:
-    assert "- 11 points, 3 attacks never answered, 2 of them too late for an answer" in render_verdict(
-        argue().debate
-    )
 
 
 def test_a_verdict_for_nobody_hangs_on_nothing() -> None:

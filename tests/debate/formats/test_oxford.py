@@ -72,14 +72,6 @@ def test_weights_and_a_threshold_count_for_the_movement() -> None:
     assert found("AB", "BA", "BA", threshold=InterventionRequest(threshold="3/4")) == ("contested", "")
 
 
-def test_an_audience_has_three_seats_unless_asked_for_otherwise() -> None:
-    at = simulation.simulate(simulation.build_setup(format="oxford"))
-    assert len(at.debate.setup.judges.models) == 3
-    assert [phase.name for phase in at.debate.setup.phases] == [
-        *("audience_vote", "opening", "rebuttal", "audience_vote 2")
-    ]
-
-
 def test_the_verdict_says_how_the_audience_voted_before_and_after() -> None:
     at = hold("AB", "AA", "-B")
     text = markdown.render_verdict(at.debate)

@@ -150,14 +150,6 @@ class TestTheEnd:
         assert (found.outcome, found.verdict) == ("undecided", "Not settled in 3 rounds.")
         assert found.reasoning == "So far 3."
 
-    def test_settled_in_the_last_round_or_turn_is_settled(self) -> None:
-        at = simulate(build_setup(format="settle"), task_script(settles_in(3))).play()
-        assert at.debate.ended == Ended(ending="concluded", cause="settled")
-        few = build_setup(format="settle", options={"limits": {"max_turns": 2}})
-        assert simulate(few, task_script(settles_in(1))).play().debate.ended == Ended(
-            ending="concluded", cause="settled"
-        )
-
     def list_last_rounds(self, at: DebateSimulation) -> list[tuple[str, int]]:
         """Who was told in which round that it is the last one."""
         return [

@@ -22,7 +22,7 @@ from server.debate.prompts.wording import (
     REBUTTAL_STEPS,
     RELATIONS,
 )
-from tests.support.prompt_texts import UNUSUAL, last_line, note, render_prompts
+from tests.support.prompt_texts import last_line, note, render_prompts
 from tests.support.simulation import (
     ARGUED_FORMATS,
     DebateSimulation,
@@ -104,10 +104,6 @@ class TestLayout:
         assert properties["winner"] == {"anyOf": [{"type": "string", "enum": ["A1", "B1"]}, {"type": "null"}]}
         assert all("maxLength" in properties[name] for name in ("reasoning", "verdict"))
 
-    def test_debaters_answer_in_prose(self) -> None:
-        at = simulate().play_to_round(1)
-        assert render(at.debate, at.pending_calls()[0]).schema is None
-
     def test_a_long_stance_is_shortened_where_it_is_a_tag(self) -> None:
         assert stance_tag(Debater(name="a", stance="s" * 40, model="m")) == "s" * 40
         assert stance_tag(Debater(name="a", stance="s" * 41, model="m")) == "s" * 39 + "…"
@@ -162,14 +158,6 @@ class TestTheBrief:
         (first, *_) = at.prompts("Neutral")
         assert "You defend no side. Test all" in first
         assert "Defend your position" not in first
-
-    def test_turns_are_tagged_with_their_stance(self) -> None:
-        at = simulate(build_setup(debaters=UNUSUAL)).play_to_round(2)
-        prompt = render_prompts(at)[0]
-        assert all(f"\n[{letter}: {stance}]\n[{letter} 1.1]\n> " in prompt for letter, stance in WITH_LETTERS)
-
-
-WITH_LETTERS = [("A1", "build it"), ("B1", "buy it"), ("C1", "wait")]
 
 
 class TestWhatASeatIsTold:

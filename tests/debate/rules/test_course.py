@@ -103,14 +103,6 @@ def test_a_block_without_rounds_left_ends_the_talk_though_other_phases_of_talk_c
     assert at.debate.rounds[-1].because == "max_rounds"
 
 
-def test_the_recorded_end_of_a_block_holds_when_the_code_that_ended_it_is_gone() -> None:
-    block = {"name": "argumentation", "repeat_from": "argumentation", "limit": 5}
-    options = {"phases": [block, "verdict"]}
-    at = simulate(build_setup(debaters=build_debaters(3), options=options)).play_through_round(1)
-    at.add_events(BlockEnded(block="argumentation", round=1, passes=1, cause="terminate_when"))
-    assert at.play_to_round(2).debate.rounds[1].because == "terminate_when"
-
-
 def test_a_talk_that_cannot_begin_for_want_of_calls_is_not_entered() -> None:
     at = simulate(build_setup(format="oxford")).play_through_round(1)
     at.intervene("extend", limits={"max_calls": 1})

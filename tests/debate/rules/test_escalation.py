@@ -84,15 +84,6 @@ def test_a_reversed_mirror_is_never_decided_however_clear_the_votes_are() -> Non
     assert at.debate.verdict.votes[3].winner == AGAINST
 
 
-def test_a_mirror_in_which_nobody_is_ahead_neither_agrees_nor_reverses() -> None:
-    at = play(judge(FOR, FOR, None), mirror="if_decided")
-    at.play_mirror(judge(None, None, None))
-
-    compared = compare_mirror(at.debate)
-    assert compared
-    assert (compared.agrees, compared.is_reversed) == (False, False)
-
-
 @pytest.mark.parametrize(
     ("winners", "models", "is_due"),
     [

@@ -87,10 +87,6 @@ class TestVotes:
         alone = hold((lost, render_finding("A1")))
         assert alone.status == "paused"
 
-    def test_a_judge_who_is_asked_once_needs_to_answer_once(self) -> None:
-        found = judged(twice("A1"), judges={"both_orders": False})
-        assert found.votes == (Vote(judge="judge 1", winner="Speaker 1", margin=2),)
-
     def test_a_judge_who_gives_no_usable_answer_stays_among_those_asked(self) -> None:
         unclear = ("A or B, I think", "B, perhaps")
         assert judged(twice("A1"), unclear).votes[1].abstains == "gave no usable answer"

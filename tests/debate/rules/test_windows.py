@@ -194,11 +194,3 @@ def test_a_ballot_cast_on_a_part_is_no_vote() -> None:
 
     assert ballots
     assert "judge 1" not in {ballot.seat for ballot in ballots}
-
-
-def test_an_estimate_of_a_debate_in_chinese_counts_its_characters() -> None:
-    english, chinese = (
-        Debate(build_setup(documents=[{"title": "t", "text": text * 4_000}])) for text in ("a", "案")
-    )
-
-    assert estimate_prompt(chinese) - estimate_prompt(english) == 3_000

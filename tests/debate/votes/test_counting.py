@@ -100,13 +100,6 @@ def test_agreement_of_different_models_is_as_probable_as_published(
     assert found.voices == pytest.approx(voices)
 
 
-@pytest.mark.parametrize("judges", [1, 2, 3, 5, 9])
-def test_judges_of_one_model_are_never_more_than_leaning(judges: int) -> None:
-    same = ("openai/gpt-5",) * judges
-    assert count("a" * judges, models=same).outcome == "leaning"
-    assert count("a" * judges, models=same).voices < 1.1
-
-
 def test_judges_of_one_family_are_more_than_one_voice_and_less_than_of_several() -> None:
     one_family = count("aaa", models=("openai/gpt-5", "openai/gpt-4o", "openai/o3"))
     assert one_family.voices == pytest.approx(9 / (3 + 6 * 0.7))
@@ -254,19 +247,6 @@ def test_what_is_decided_meets_every_published_condition(models: list[str], last
     is_enough = 2 * (len(models) - 1) > len(models) and len(families) > 1
     is_decided = is_enough and not is_opposed and found.probability >= 0.8
     assert (found.outcome == "decided") == is_decided
-
-
-def test_agreeing_copies_of_one_judge_do_not_drown_another() -> None:
-    two = count_supporters(["a/x", "b/y"])
-    assert two.outcome == "decided"
-    for copies in range(2, 9):
-        many = count_supporters(["a/x"] * copies + ["b/y"])
-        assert many.outcome == "decided"
-        assert many.voices > two.voices
-
-
-def count_supporters(models: list[str]) -> Count:
-    return count_votes([CountedVote(f"judge {n}", model, "Ada") for n, model in enumerate(models, start=1)])
 
 
 @pytest.mark.requirement("D21")

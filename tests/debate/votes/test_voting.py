@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.facts.beliefs import RuleKind, VotingRule
-from server.debate.votes import consensus
 from server.debate.votes.consensus import Finding, apply_rule, build_vote_count
 from server.debate.votes.counting import SYNTHESIS, CountedVote, Silence
 
@@ -149,7 +148,3 @@ def test_a_stronger_consensus_is_also_every_weaker_one(votes: list[CountedVote])
     kinds: tuple[RuleKind, ...] = ("unanimous", "supermajority", "majority", "plurality")
     reached = [apply_rule(VotingRule(kind=kind), votes).is_reached for kind in kinds]
     assert reached == sorted(reached)
-
-
-def test_each_kind_of_rule_has_a_share_and_words() -> None:
-    assert consensus.RULES.keys() == {*get_args(RuleKind)}
