@@ -13,6 +13,7 @@ from server.debate.facts.beliefs import Citation, Share, build_shares, find_choi
 from server.debate.facts.events import Balloted, Failed
 from server.debate.machine.interpret import interpret
 from server.debate.replies.extract import Reply
+from tests.support.searches import search_briefly
 from tests.support.simulation import build_setup, build_usage, simulate
 
 pytestmark = pytest.mark.requirement("N1")
@@ -180,6 +181,7 @@ def test_the_words_of_a_ballot_stand_on_one_line() -> None:
     assert event.would_check == "The price."
 
 
+@search_briefly(5)
 @given(st.lists(st.fractions(0, 1000), min_size=1, max_size=27).filter(any))
 def test_shares_sum_to_exactly_one_and_differ_from_the_amounts_by_less_than_a_unit(
     amounts: list[Fraction],
