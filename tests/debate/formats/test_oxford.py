@@ -128,7 +128,7 @@ def test_a_single_vote_is_no_movement() -> None:
 
 
 @given(ballots=st.lists(st.text("ABC-", min_size=2, max_size=2), min_size=1, max_size=5))
-@search_briefly(3)
+@search_briefly(10)
 def test_who_did_not_change_between_two_positions_moves_nothing(ballots: list[str]) -> None:
     """The winner is the same without the voters who stayed or abstained."""
     movers = [pair for pair in ballots if "-" not in pair and pair[0] != pair[1]]
