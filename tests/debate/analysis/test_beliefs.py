@@ -122,19 +122,6 @@ def test_beliefs_are_sorted_into_tenths() -> None:
     assert compute_calibration_error([]) == 0
 
 
-def test_judges_that_are_surer_than_right_are_corrected_to_what_they_are_worth() -> None:
-    half = ((0.6, 0.55), (0.75, 0.634), (0.9, 0.75))  # beliefs, and what they are worth: half the log-odds
-    outcomes = [Outcomes(belief, round(400 * worth), 400) for belief, worth in half]
-    found = fit_calibration(outcomes, 1200)
-    assert found.scale == pytest.approx(0.5, abs=0.03)
-    assert found.intercept == pytest.approx(0, abs=0.03)
-    assert found.correct({"a": 0.9, "b": 0.06, "c": 0.04}) == {
-        "a": pytest.approx(0.75, abs=0.03),
-        "b": pytest.approx(0.25 * 0.6, abs=0.03),
-        "c": pytest.approx(0.25 * 0.4, abs=0.03),
-    }
-
-
 @given(st.lists(st.tuples(st.integers(0, 100), st.booleans()), min_size=20, max_size=60))
 def test_a_correction_is_finite_and_stays_within_bounds_whatever_was_recorded(
     told: list[tuple[int, bool]],

@@ -125,12 +125,6 @@ class TestThePast:
         assert (expected := estimate(child.debate)).calls == 1
         assert (expected.most_calls, expected.caller_turns) == (0, 0)
 
-    def test_a_fork_can_be_forked(self) -> None:
-        child = played().fork(1).play()
-        grandchild = child.fork(2)
-        assert grandchild.events[1:] == [e for e in child.events if 0 < getattr(e, "round", 0) <= 2]
-        assert grandchild.debate.setup.forked_at_round == 2
-
 
 class TestTheCost:
     def test_what_the_other_debate_paid_for_is_not_counted_again(self) -> None:

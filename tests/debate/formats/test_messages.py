@@ -55,14 +55,9 @@ def test_a_message_is_sent_with_a_turn_and_answered_when_all_have_spoken() -> No
     assert (answer.seat, answer.to, answer.text, answer.round) == ("Bob", "Ada", REPLY, 1)
     tasks = [(call.seat, call.task) for call, _ in at.calls_made if call.round == 1]
     assert tasks == [("Ada", "argument"), ("Bob", "argument"), ("Cleo", "argument"), ("Bob", "answer")]
+    (prompt,) = prompts(at, "answer")
+    assert all(part in prompt for part in (f"> {ASK}", "A1 to you, question:", "> We should start now."))
     assert at.status == "concluded"
-
-
-def test_who_answers_reads_the_message_and_the_turns_of_the_round() -> None:
-    (prompt,) = prompts(debate().play(), "answer")
-    assert f"> {ASK}" in prompt
-    assert "A1 to you, question:" in prompt
-    assert "> We should start now." in prompt
 
 
 def test_only_the_two_and_the_judges_read_it() -> None:

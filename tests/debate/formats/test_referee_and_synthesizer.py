@@ -42,21 +42,17 @@ def result(said: Any) -> Any:
 
 @pytest.mark.requirement("C15")
 class TestReferee:
-    def test_the_arguments_of_each_round_are_audited_when_they_were_made(self) -> None:
-        at = panel(
-            simulation.task_script({"audit": lambda c: f"A was vague in {c.round}."}), referee=True
-        ).play()
+    def test_the_arguments_of_each_round_are_audited_and_the_audit_is_read_from_then_on(self) -> None:
+        script = simulation.task_script({"audit": lambda c: f"A was vague in {c.round}."})
+        at = panel(script, referee=True).play()
         assert [(made.round, made.text) for made in at.debate.find_readings(Audited)] == [
             (1, "A was vague in 1."),
             (2, "A was vague in 2."),
         ]
         order = [call.seat for call, _ in at.calls_made if call.round == 1]
         assert order == ["Proponent", "Opponent", "referee"]
-
-    def test_an_audit_is_read_by_everybody_from_then_on(self) -> None:
-        at = panel(simulation.task_script({"audit": "A was vague."}), referee=True).play()
         for call, prompt in at.calls_made:
-            told = "[the referee on this round]\n> A was vague." in simulation.render_prompt_text(prompt)
+            told = "[the referee on this round]\n> A was vague in 1." in simulation.render_prompt_text(prompt)
             assert told == (call.round > 1)
 
     def test_an_audit_steers_nothing(self) -> None:

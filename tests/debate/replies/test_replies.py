@@ -90,15 +90,18 @@ class TestTurns:
             says("<think>so</think> In the end.").text == says("so</think>In the end.").text == "In the end."
         )
 
-    def test_line_ends_are_made_one_kind(self) -> None:
-        assert says("a\r\nb\rc\nd\te").text == "a\nb\nc\nd\te"
-
-    def test_control_characters_go_and_strange_line_breaks_become_plain_ones(self) -> None:
-        assert says("a\x00b\x1b[31mc\x85d\u2028e\u2029f\x0bg\x0ch").text == "abc\nd\ne\nf\ng\nh"
-
-    def test_half_a_pair_of_surrogates_becomes_a_question_mark(self) -> None:
-        assert says("so \ud83d it is").text == "so ? it is"
-        assert says("so \U0001f9ea it is").text == "so \U0001f9ea it is"
+    @pytest.mark.parametrize(
+        ("said", "text"),
+        [
+            ("a\r\nb\rc\nd\te", "a\nb\nc\nd\te"),
+            ("a\x00b\x1b[31mc\x85d\u2028e\u2029f\x0bg\x0ch", "abc\nd\ne\nf\ng\nh"),
+            ("so \ud83d it is", "so ? it is"),
+            ("so \U0001f9ea it is", "so \U0001f9ea it is"),
+        ],
+        ids=["line ends", "control characters", "half a pair of surrogates", "a whole pair"],
+    )
+    def test_strange_signs_become_plain_ones(self, said: str, text: str) -> None:
+        assert says(said).text == text
 
     @pytest.mark.parametrize("end", [". ", ".\n", "! ", "? ", "。"])
     def test_a_turn_that_is_too_long_ends_with_a_whole_sentence(self, end: str) -> None:
