@@ -9,6 +9,7 @@ import pytest
 from server.debate.analysis.claims import build_analysis, build_graph_data
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.calls import Call
+from server.debate.views.markdown import render_verdict
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import DebateSimulation, build_setup, default_script, simulate
 
@@ -50,8 +51,11 @@ def argue(**fields: Any) -> DebateSimulation:
 
 
 def test_the_verdict_says_what_it_hangs_on_and_what_speaks_against_it() -> None:
-    claims = build_verdict(argue().debate).claims
+    debate = argue().debate
+    claims = build_verdict(debate).claims
     assert (claims.total, claims.open_attacks, claims.late_attacks) == (11, 3, 2)
+    told = "- 11 points, 3 attacks never answered, 2 of them too late for an answer"
+    assert told in render_verdict(debate)
     assert (claims.checked_quotes, claims.failed_quotes) == (1, 0)
     assert claims.hangs_on[0].startswith('[Proponent 1.1] "It pays.')
     assert [line.rpartition("(")[2] for line in claims.hangs_on] == ["cited in 1 of 1 reading)"] * 2

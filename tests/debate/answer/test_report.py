@@ -311,6 +311,11 @@ def test_a_value_is_said_once(text: str, value: str, *, is_said: bool) -> None:
     assert has_value(text, value) == is_said
 
 
+def test_a_composed_majority_names_the_advice_of_the_others_as_what_is_against_it() -> None:
+    found = compose(MAJORITY, count_panel(MAJORITY))
+    assert (found.recommendation, found.against) == ("Advice A", Sourced(text="Advice B", sources=("R3",)))
+
+
 def say(seat: str, **fields: Any) -> Exchanged:
     return Exchanged(**{**common(seat, 3), "recommendation": f"Advice of {seat}", **fields})
 

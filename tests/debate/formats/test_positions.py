@@ -18,7 +18,7 @@ from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import build_state, framing_line
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import list_setup_warnings
+from server.debate.views.warnings import list_setup_warnings, list_verdict_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -147,6 +147,8 @@ class TestWhoAsks:
         assert opened.framer is None
         (warning, *_) = list_setup_warnings(opened, 2)
         assert warning.startswith('The positions are "for" and "against": no model here names them')
+        assert framing_line(opened) == warning
+        assert warning in list_verdict_warnings(simulate(opened).debate)
 
     def test_a_larger_model_beside_it_is_asked(self) -> None:
         opened = build_setup(("caller", "x", "y"), options={"framing": True})
