@@ -13,6 +13,7 @@ from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
 from server.debate.views.events import event_names
 from server.debate.views.verdict import build_report, build_verdict
+from server.debate.votes.consensus import describe_agreed
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -171,6 +172,7 @@ def test_without_a_rule_a_consensus_is_recorded_by_the_usual_count() -> None:
     settle = task_script({"closing": {"summary": "So.", "status": "SETTLED", "decision": "Buy."}})
     (found,) = agreed(simulate(build_setup(format="settle"), settle).play())
     assert (found.consensus, found.winner, found.count) == ("settled", "", None)
+    assert describe_agreed(found) == "Consensus: the moderator settled the question."
 
 
 def test_a_vote_that_ends_a_block_and_the_debate_is_one_consensus() -> None:

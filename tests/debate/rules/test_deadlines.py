@@ -131,6 +131,15 @@ class TestDebates:
         assert compute_remaining(at.debate, ElapsedTime(debate_seconds=79.75)).calls == UNBOUNDED
         assert compute_remaining(at.debate, ElapsedTime(debate_seconds=79.875)).calls == 0
 
+    def test_before_anything_was_said_it_is_cut_short(self) -> None:
+        at = self.too_late(self.limited().play_to_round(1), ElapsedTime(debate_seconds=80))
+        assert (at.status, status_reason(at.debate)) == ("truncated", "budget: 80 of 100 seconds spent")
+
+    def test_it_may_pause_instead(self) -> None:
+        at = self.too_late(self.limited(on_budget="pause").play_to_round(3), ElapsedTime(debate_seconds=100))
+        told = "budget: 100 of 100 seconds spent. Extend the limits."
+        assert (at.status, status_reason(at.debate)) == ("paused", told)
+
     def test_a_debate_that_was_away_for_longer_is_not_thrown_away(self) -> None:
         at = self.limited().play_to_round(2)
         at.add_events(*(at.answer(call) for call in at.pending_calls()))
