@@ -121,7 +121,7 @@ STANDINGS = (Standing(judge="a/gpt-4.1", asked=4, consistent=4, right=3, wrong=1
         (
             "de",
             (
-                "2 Modellfamilien (alpha, beta): unabhängig voneinander diese Antwort, und nach gegenseitigem Prüfen "
+                "2 Modellfamilien (alpha, beta): unabhängig voneinander so geantwortet, und nach gegenseitiger Prüfung "
                 "wieder. "
                 "Eigene Einschätzung, wie wahrscheinlich der Rat stimmt: 90%, 90%. "
                 "Bei Ihren geklärten Fragen war ihr Rat richtig: a/gpt-4.1 3 von 4."
