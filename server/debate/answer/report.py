@@ -424,13 +424,20 @@ def list_unsaid(panel: Panel, text: str) -> list[Sourced]:
     author = next((review for review in panel.reviews if review.text == text), None)
     others = [review for review in panel.reviews if author and review is not author]
     found = {
-        finding: Sourced(text=finding, sources=(name_review(panel, review.seat, review.slot_index),))
+        told: (measure_kept(text, finding), name_review(panel, review.seat, review.slot_index))
         for review in others
-        for finding in (*review.missing, *(error.right for error in review.errors if is_unread(error)))
+        for told, finding in list_tellable(review)
     }
-    said = {finding: measure_kept(text, finding) for finding in found}
-    unsaid = sorted((one for one in found if said[one] < SAID_SHARE), key=lambda one: said[one])
-    return [found[one] for one in unsaid[:MOST_ADDED]]
+    unsaid = sorted(
+        (told for told, (share, _) in found.items() if share < SAID_SHARE), key=lambda told: found[told][0]
+    )
+    return [Sourced(text=told, sources=(found[told][1],)) for told in unsaid[:MOST_ADDED]]
+
+
+def list_tellable(review: Reviewed) -> Iterator[tuple[str, str]]:
+    """(what the person is told, the finding in it). A correction alone may make no sense without what it corrects."""
+    yield from zip(review.missing, review.missing, strict=True)
+    yield from ((format_correction(error), error.right) for error in review.errors if is_unread(error))
 
 
 def is_unread(error: Correction) -> bool:

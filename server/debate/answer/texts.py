@@ -71,7 +71,10 @@ def show_exchange(said: Exchanged, *, is_short: bool = False) -> str:
     if is_short:
         return show_rows([advice, difference, moved_by])
     rows = [advice, ("Value: ", said.value), difference, ("Reply: ", said.reply), ("Decides: ", said.decides)]
-    rows += [("If ", f"{branch.condition}: {branch.advice}") for branch in said.branches]
+    rows += [
+        ("If ", f"{one.condition}: {one.advice}") if one.condition else ("Or ", one.advice)
+        for one in said.branches
+    ]
     return show_rows([*rows, moved_by, ("Next: ", said.next), ("Against: ", said.against)])
 
 

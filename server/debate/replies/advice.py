@@ -277,7 +277,8 @@ def read_groups(value: Any, seats: Mapping[str, str]) -> tuple[tuple[str, ...], 
 def read_branches(value: Any, show: Show) -> tuple[Branch, ...]:
     rows = (
         Branch(
-            condition=show(f"If {read_text(row.get('if'))}").removeprefix("If").lstrip(),
+            # "none" is a case like others where the question is how many.
+            condition=show(f"If {read_words(row.get('if'))}").removeprefix("If").lstrip(),
             advice=show(read_text(row.get("do"))),
         )
         for row in list_rows(value)

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from server.debate.answer.prompts import order_answers, order_reviews
-from server.debate.facts.advice import Branch, Correction
+from server.debate.answer.texts import show_exchange
+from server.debate.facts.advice import Branch, Correction, Exchanged
 from server.debate.replies.advice import read_answer, read_check, read_exchange, read_report, read_review
-from tests.support.panels import build_answer, play_panel
+from tests.support.panels import build_answer, common, play_panel
 
 pytestmark = pytest.mark.requirement("B4")
 
@@ -196,6 +197,17 @@ def test_an_exchange_says_what_moved_whom() -> None:
     assert (unexplained["difference"], unexplained["moved"], unexplained["moved_by"]) == ("", True, "")
     with pytest.raises(ValueError, match="holds no JSON"):
         read_exchange(PANEL, ONE, "prose", takes_prose=False)
+
+
+def test_none_and_a_missing_word_are_cases_where_advice_stands_behind_them() -> None:
+    rows = [{"if": "none", "do": "four nights"}, {"do": "ten nights"}, {"if": "never", "do": "none"}]
+    read = exchange(branches=rows)
+    assert read["branches"] == (
+        Branch(condition="none", advice="four nights"),
+        Branch(condition="", advice="ten nights"),
+    )
+    shown = show_exchange(Exchanged.model_validate(read | common(ONE, 3)))
+    assert shown.splitlines()[1:] == ["If none: four nights", "Or ten nights"]
 
 
 @pytest.mark.parametrize("nothing", ["none", "None.", "n/a", "nothing", ["none"]])

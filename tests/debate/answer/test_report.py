@@ -169,7 +169,7 @@ def test_what_another_reviewer_found_and_the_answer_does_not_say_stands_below_it
     lines = list_lines(build_lines(panel, count_panel(panel)))
     added = [line.text for line in lines if line.head == "Also found"]
     assert len(added) == 2
-    assert {*added} < {*found["missing"][1:], "The dump takes nine days."}
+    assert {*added} < {*found["missing"][1:], "“two days”: The dump takes nine days."}
 
 
 WRONG = {"errors": (build_error(ONE, words="on Monday", right="Never on Mondays."),)}
