@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,6 +14,7 @@ from playwright.async_api import Browser as AsyncBrowser
 from playwright.async_api import async_playwright
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
+from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -47,10 +48,20 @@ async def launch_browser() -> AsyncIterator[AsyncBrowser]:
 
 @dataclass
 class Opened:
-    """A page that was opened from disk, and all that it did that it should not."""
+    """A page that was opened from disk, and all that it did that it should not. `own`: its address."""
 
     page: Page
+    own: str = ""
     complaints: list[str] = field(default_factory=list)
+
+    def show(self, path: Path) -> None:
+        """Open a file in place of the one before, or the same anew: for less than half of what a context costs."""
+        self.own = path.as_uri()
+        self.complaints.clear()
+        self.page.goto(self.own)
+
+    def resize(self, viewport: Any) -> None:
+        self.page.set_viewport_size(viewport)
 
     @property
     def chain(self) -> str | None:
@@ -69,26 +80,50 @@ class Opened:
 
 @contextmanager
 def open_file(browser: Browser, path: Path, **context: Any) -> Iterator[Opened]:
-    """A file in a context of its own. Every request, message, violation of the policy and error is a complaint."""
+    """A file in a context of its own."""
+    with open_tab(browser, **context) as opened:
+        opened.show(path)
+        yield opened
+
+
+@contextmanager
+def open_tab(browser: Browser, **context: Any) -> Iterator[Opened]:
+    """A context for files. Every request, message, violation of the policy and error is a complaint."""
     with browser.new_context(viewport=context.pop("viewport", DESK), **context) as made:
         made.set_default_timeout(5000)
         opened = Opened(made.new_page())
         page, complain = opened.page, opened.complaints.append
-        own = path.as_uri()
 
         def dismiss(dialog: Dialog) -> None:
             complain(f"dialog: {dialog.message}")
             dialog.dismiss()
 
-        page.on("request", lambda asked: None if asked.url == own else complain(f"asked for {asked.url}"))
+        page.on(
+            "request", lambda asked: None if asked.url == opened.own else complain(f"asked for {asked.url}")
+        )
         page.on("console", lambda message: complain(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complain(f"error: {error}"))
         page.on("dialog", dismiss)
         page.add_init_script(
             "addEventListener('securitypolicyviolation', (e) => console.log('refused', e.violatedDirective));"
         )
-        page.goto(own)
         yield opened
+
+
+def read_axe() -> str:
+    """The script that finds what keeps people from using a page. Skips the test where it is not installed."""
+    script = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.exists():
+        pytest.skip("needs `npm install` in tests/node")
+    return script.read_text(encoding="utf-8")
+
+
+def describe_violations(found: Mapping[str, Any]) -> list[tuple[str, str, list[str]]]:
+    """What axe found, with the first places of each."""
+    return [
+        (one["id"], one["impact"], [node["html"][:160] for node in one["nodes"][:3]])
+        for one in found["violations"]
+    ]
 
 
 def change_data(text: str, old: str, new: str) -> str:

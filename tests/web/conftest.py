@@ -8,7 +8,7 @@ from playwright.async_api import Browser as AsyncBrowser
 from playwright.sync_api import Browser
 
 from server.web.record import Data
-from tests.support.browser import CHROMIUM, launch_browser, open_browser
+from tests.support.browser import CHROMIUM, Opened, launch_browser, open_browser, open_tab
 from tests.support.pages import load_page_data, write_page
 
 TEAM = [{"name": "Ada", "stance": "Buy now"}, {"name": "Ben", "stance": "Wait a year"}]
@@ -26,6 +26,13 @@ def browser() -> Iterator[Browser]:
         pytest.skip("Chromium is not installed")
     with open_browser() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Opened]:
+    """Where a test may show its pages: it changes nothing that outlives them."""
+    with open_tab(browser) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """The page of a second opinion: its answer, the answers that were given apart, and all else folded away."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,8 @@ from playwright.sync_api import Browser
 from server.cli.debates.demo import read_recording
 from server.engine.queries import build_source
 from server.web.record import build_data, build_debate
-from tests.support.browser import DESK, PHONE, open_file
+from tests.support.browser import DESK, PHONE, describe_violations, open_file, read_axe
 from tests.support.pages import write_page
-from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.requirement("N19", "N32", "N37")]
 
@@ -24,11 +22,10 @@ def answer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(tmp_path_factory.mktemp("answer"), build_data([debate]))
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
 def test_only_the_answer_and_what_was_answered_apart_are_seen_at_first(
-    browser: Browser, answer_path: Path, viewport: dict[str, int]
+    browser: Browser, answer_path: Path
 ) -> None:
-    with open_file(browser, answer_path, viewport=viewport) as opened:
+    with open_file(browser, answer_path) as opened:
         assert opened.wait_for_chain() == "intact"
         assert opened.page.locator(".chip.outcome").inner_text().casefold() == "leaning"
         heads = opened.page.locator(".told dt").all_inner_texts()
@@ -42,10 +39,14 @@ def test_only_the_answer_and_what_was_answered_apart_are_seen_at_first(
             .endswith(f"Debate {read_recording().snapshot.id}")
         )
         assert opened.page.get_by_role("heading", level=2).all_inner_texts()[1:] == ["First answers"]
-        assert opened.overflow() <= 0
+        for viewport in (PHONE, DESK):
+            opened.resize(viewport)
+            assert opened.overflow() <= 0
         opened.page.locator("summary", has_text="Everything else").press("Enter")
         assert "The record" in opened.page.get_by_role("heading", level=2).all_inner_texts()
-        assert opened.overflow() <= 0
+        for viewport in (PHONE, DESK):
+            opened.resize(viewport)
+            assert opened.overflow() <= 0
         assert opened.complaints == []
 
 
@@ -79,14 +80,10 @@ def test_without_scripts_there_are_the_lines_of_the_answer(browser: Browser, ans
 def test_axe_finds_no_violation_in_an_answer_folded_and_unfolded(
     browser: Browser, answer_path: Path, viewport: dict[str, int], scheme: str
 ) -> None:
-    axe = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
-    if not axe.exists():
-        pytest.skip("needs `npm install` in tests/node")
+    axe = read_axe()
     with open_file(browser, answer_path, viewport=viewport, color_scheme=scheme) as opened:
         opened.wait_for_chain()
-        opened.page.evaluate(axe.read_text(encoding="utf-8"))
+        opened.page.evaluate(axe)
         for _ in range(2):
-            violations = opened.page.evaluate("axe.run()")["violations"]
-            told = [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in violations]
-            assert told == [], json.dumps(told, indent=1)
+            assert describe_violations(opened.page.evaluate("axe.run()")) == []
             opened.page.locator("summary", has_text="Everything else").click()

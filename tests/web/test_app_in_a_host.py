@@ -103,9 +103,9 @@ async def open_host(chromium: Browser, client: Client) -> AsyncIterator[Host]:
 
 
 async def test_a_debate_is_opened_stepped_steered_and_concluded(
-    chromium: Browser, open_client: OpenClient
+    chromium: Browser, open_modern: OpenClient
 ) -> None:
-    async with open_client() as client, open_host(chromium, client) as host:
+    async with open_modern() as client, open_host(chromium, client) as host:
         opened = await call(client, "start_debate", question=HOSTILE, format="verdict")
         await host.open()
         await host.show(opened)

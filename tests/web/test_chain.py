@@ -14,26 +14,26 @@ from playwright.sync_api import Browser, Page
 from server.web.page import build_page
 from server.web.record import Data
 from storage.canonical import encode_json
-from tests.support.browser import DATA, change_data, open_file, read_asset
+from tests.support.browser import DATA, Opened, change_data, read_asset
 
 pytestmark = [pytest.mark.requirement("N19", "C8")]
 
 
-def open_changed(browser: Browser, folder: Path, text: str) -> tuple[str | None, str]:
+def open_changed(tab: Opened, folder: Path, text: str) -> tuple[str | None, str]:
     path = folder / "changed.html"
     path.write_text(text, encoding="utf-8", newline="")
-    with open_file(browser, path) as opened:
-        state = opened.wait_for_chain()
-        assert opened.complaints == []
-        return state, opened.page.inner_text(".chain, #page:not(:has(.chain))")
+    tab.show(path)
+    state = tab.wait_for_chain()
+    assert tab.complaints == []
+    return state, tab.page.inner_text(".chain, #page:not(:has(.chain))")
 
 
 def test_an_untouched_page_is_intact_and_says_what_was_checked(
-    browser: Browser, held: Data, held_path: Path
+    tab: Opened, held: Data, held_path: Path
 ) -> None:
-    with open_file(browser, held_path) as opened:
-        assert opened.wait_for_chain() == "intact"
-        told = opened.page.inner_text(".chain")
+    tab.show(held_path)
+    assert tab.wait_for_chain() == "intact"
+    told = tab.page.inner_text(".chain")
     debate = held["debates"][0]
     assert f"{len(debate['entries'])} entries checked by your browser" in told
     assert f"Head {debate['receipt']['head'][:12]}" in told
@@ -53,15 +53,15 @@ ALTERATIONS: dict[str, Callable[[Data], tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", ALTERATIONS)
-def test_one_change_is_told(browser: Browser, held: Data, tmp_path: Path, name: str) -> None:
+def test_one_change_is_told(tab: Opened, held: Data, tmp_path: Path, name: str) -> None:
     old, new = ALTERATIONS[name](held)
-    state, told = open_changed(browser, tmp_path, change_data(build_page(held), old, new))
+    state, told = open_changed(tab, tmp_path, change_data(build_page(held), old, new))
     assert state == "altered"
     assert "altered" in told
     assert "Do not rely on this page" in told
 
 
-def test_every_digit_of_an_entry_counts(browser: Browser, held: Data, tmp_path: Path) -> None:
+def test_every_digit_of_an_entry_counts(tab: Opened, held: Data, tmp_path: Path) -> None:
     entry = json.dumps(held["debates"][0]["entries"][4], ensure_ascii=False, separators=(",", ":"))
     page = build_page(held)
     found = DATA.search(page)
@@ -70,23 +70,21 @@ def test_every_digit_of_an_entry_counts(browser: Browser, held: Data, tmp_path: 
     places = [start + match.start() for match in re.finditer(r"\d", entry)]
     for place in places[:: max(1, len(places) // 4)]:
         digit = str((int(page[place]) + 1) % 10)
-        assert open_changed(browser, tmp_path, page[:place] + digit + page[place + 1 :])[0] == "altered"
+        assert open_changed(tab, tmp_path, page[:place] + digit + page[place + 1 :])[0] == "altered"
 
 
 @pytest.mark.parametrize("number", [0, 3, -1])
-def test_an_entry_that_was_taken_out_is_missed(
-    browser: Browser, held: Data, tmp_path: Path, number: int
-) -> None:
+def test_an_entry_that_was_taken_out_is_missed(tab: Opened, held: Data, tmp_path: Path, number: int) -> None:
     data = json.loads(json.dumps(held))
     del data["debates"][0]["entries"][number]
     with_right_sum = build_page(data)
-    state, told = open_changed(browser, tmp_path, with_right_sum)
+    state, told = open_changed(tab, tmp_path, with_right_sum)
     assert (state, "not shown yet" in told) in (("altered", False), ("intact", True))
     assert state == "altered" or number == -1
 
 
 def test_the_finding_is_that_of_the_record_whatever_is_drawn_beside_it(
-    browser: Browser, held: Data, tmp_path: Path
+    tab: Opened, held: Data, tmp_path: Path
 ) -> None:
     data = json.loads(json.dumps(held))
     debate = data["debates"][0]
@@ -97,11 +95,8 @@ def test_the_finding_is_that_of_the_record_whatever_is_drawn_beside_it(
         "verdict": "Sell.",
     }
     debate["question"] = "Should we sell?"
-    path = tmp_path / "forged.html"
-    path.write_text(build_page(data), encoding="utf-8", newline="")
-    with open_file(browser, path) as opened:
-        opened.wait_for_chain()
-        shown = opened.page.inner_text("header") + opened.page.inner_text(".finding")
+    open_changed(tab, tmp_path, build_page(data))
+    shown = tab.page.inner_text("header") + tab.page.inner_text(".finding")
     recorded = held["debates"][0]["drawing"]["report"]
     assert "Sell" not in shown
     assert "sell" not in shown
@@ -109,11 +104,11 @@ def test_the_finding_is_that_of_the_record_whatever_is_drawn_beside_it(
     assert recorded["outcome"].upper() in shown
 
 
-def test_a_receipt_of_another_record_is_told(browser: Browser, held: Data, tmp_path: Path) -> None:
+def test_a_receipt_of_another_record_is_told(tab: Opened, held: Data, tmp_path: Path) -> None:
     data = json.loads(json.dumps(held))
     signature = data["debates"][0]["receipt"]["envelope"]["signatures"][0]
     signature["sig"] = ("A" if signature["sig"][0] != "A" else "B") + signature["sig"][1:]
-    state, told = open_changed(browser, tmp_path, build_page(data))
+    state, told = open_changed(tab, tmp_path, build_page(data))
     assert state == "altered"
     assert "signed receipt" in told
 

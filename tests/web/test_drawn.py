@@ -1,15 +1,13 @@
 """The page in a real browser: what it shows, what it asks for, and on which screens."""
 
-import json
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
 from server.web.record import Data
-from tests.support.browser import DESK, PHONE, open_file
+from tests.support.browser import DESK, PHONE, Opened, describe_violations, open_file, read_axe
 from tests.support.pages import load_page_data, write_page
-from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.requirement("N19")]
 
@@ -18,25 +16,25 @@ HOSTILE = {
     "attributes": "\"' onmouseover='taken=1' x=\" javascript:taken=1 [a](javascript:taken=1) {{taken}} ${taken=1}",
     "bidi": "\u202e\u2066desrever si siht\u2069 \u202a\u200f [quote checked] ✓ intact \u2067",
     "right to left": "עברית וגם العربية, with words, 123 and (brackets).",
-    "unbroken": "W" * 100_000,
-    "emoji": "👩‍👩‍👧‍👦🏳️‍🌈 " * 200 + "\U0001d518\U0001d52b “\U0001d518 \U0001d52b a b” (doc 1)",
     "null-like": "null undefined NaN [object Object] __proto__ constructor hasOwnProperty",
     "marks": "[quote checked] [checked] [Ada 1.1] [1] [Ada 1.1 [2] ] [999999.1] [attacks Ada 1.1]",
+    "emoji": "👩‍👩‍👧‍👦🏳️‍🌈 " * 200 + "\U0001d518\U0001d52b “\U0001d518 \U0001d52b a b” (doc 1)",
 }
+UNBROKEN = ["W" * 100_000]
 
 
 def test_question_and_finding_are_visible_without_opening_anything(
-    browser: Browser, held: Data, held_path: Path
+    tab: Opened, held: Data, held_path: Path
 ) -> None:
-    with open_file(browser, held_path) as opened:
-        assert opened.wait_for_chain() == "intact"
-        stance = held["debates"][0]["drawing"]["report"]["winner_stance"]
-        assert opened.page.get_by_role("heading", level=1).inner_text() == "Should we buy 7 shares?"
-        assert opened.page.get_by_role("heading", level=2).first.inner_text().count(stance)
-        told = opened.page.locator(".finding")
-        assert "The plan was tested with two customers" in told.inner_text()
-        assert told.get_by_text("The plan was tested with two customers").first.is_visible()
-        assert opened.complaints == []
+    tab.show(held_path)
+    assert tab.wait_for_chain() == "intact"
+    stance = held["debates"][0]["drawing"]["report"]["winner_stance"]
+    assert tab.page.get_by_role("heading", level=1).inner_text() == "Should we buy 7 shares?"
+    assert tab.page.get_by_role("heading", level=2).first.inner_text().count(stance)
+    told = tab.page.locator(".finding")
+    assert "The plan was tested with two customers" in told.inner_text()
+    assert told.get_by_text("The plan was tested with two customers").first.is_visible()
+    assert tab.complaints == []
 
 
 def test_without_scripts_there_are_question_and_finding(browser: Browser, held_path: Path) -> None:
@@ -46,74 +44,75 @@ def test_without_scripts_there_are_question_and_finding(browser: Browser, held_p
         assert "The plan was tested with two customers" in shown
 
 
-def test_every_part_of_the_page_is_there(browser: Browser, held_path: Path) -> None:
-    with open_file(browser, held_path) as opened:
-        opened.page.locator("summary", has_text="Everything else").click()
-        headings = opened.page.get_by_role("heading", level=2).all_inner_texts()
-        assert headings[1:] == [
-            "Did the judges stay with it?",
-            "Did the talk change minds?",
-            "What answered what",
-            "Time and money",
-            "The record",
-        ]
-        assert opened.page.locator(".judges tbody tr").count() == 3
-        assert opened.page.locator(".pointcard").count() == opened.page.locator(".point").count() == 8
-        assert opened.page.locator(".link").count() > 0
-        assert opened.page.get_by_text("quote checked").count() > 4
+def test_every_part_of_the_page_is_there(tab: Opened, held_path: Path) -> None:
+    tab.show(held_path)
+    tab.page.locator("summary", has_text="Everything else").click()
+    headings = tab.page.get_by_role("heading", level=2).all_inner_texts()
+    assert headings[1:] == [
+        "Did the judges stay with it?",
+        "Did the talk change minds?",
+        "What answered what",
+        "Time and money",
+        "The record",
+    ]
+    assert tab.page.locator(".judges tbody tr").count() == 3
+    assert tab.page.locator(".pointcard").count() == tab.page.locator(".point").count() == 8
+    assert tab.page.locator(".link").count() > 0
+    assert tab.page.get_by_text("quote checked").count() > 4
 
 
-def test_every_point_has_an_address(browser: Browser, held_path: Path) -> None:
-    with open_file(browser, held_path) as opened:
-        opened.page.evaluate("location.hash = '#B2.2'")
-        assert opened.page.locator(".point:target .ref").first.inner_text() == "Ben 2.2"
-        for link in opened.page.locator("a.ref").all():
-            target = (link.get_attribute("href") or "").removeprefix("#")
-            assert opened.page.evaluate("(id) => document.getElementById(id) !== null", target), target
+def test_every_point_has_an_address(tab: Opened, held_path: Path) -> None:
+    tab.show(held_path)
+    tab.page.evaluate("location.hash = '#B2.2'")
+    assert tab.page.locator(".point:target .ref").first.inner_text() == "Ben 2.2"
+    for link in tab.page.locator("a.ref").all():
+        target = (link.get_attribute("href") or "").removeprefix("#")
+        assert tab.page.evaluate("(id) => document.getElementById(id) !== null", target), target
 
 
-@pytest.mark.parametrize(
-    ("name", "size"), [*((name, 2) for name in HOSTILE), ("unbroken", 12), ("markup", 12), ("marks", 12)]
-)
-def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path, name: str, size: int) -> None:
-    text = HOSTILE[name]
-    short = text[:120]
-    names = [f"עברית {number}" if name == "right to left" else f"D{number}" for number in range(size)]
-    team = [{"name": each, "stance": f"{number} {short}"} for number, each in enumerate(names)]
+@pytest.mark.parametrize("size", [2, 12])
+@pytest.mark.parametrize("texts", [[*HOSTILE.values()], UNBROKEN], ids=["all kinds", "unbroken"])
+def test_hostile_texts_stay_texts(tab: Opened, tmp_path: Path, texts: list[str], size: int) -> None:
+    text = "\n\n".join(texts)
+    stances = [f"{number} {texts[number % len(texts)][:120]}" for number in range(size)]
+    names = [f"עברית {number}" if number % 2 else f"D{number}" for number in range(size)]
+    team = [{"name": name, "stance": stance} for name, stance in zip(names, stances, strict=True)]
     data = load_page_data(
         tmp_path, text, question=text[:2000], format="advocates", debaters=team, max_rounds=1
     )
-    path = write_page(tmp_path, data)
-    for viewport in (DESK, PHONE):
-        with open_file(browser, path, viewport=viewport) as opened:
-            assert opened.wait_for_chain() == "intact"
-            assert opened.complaints == []
-            assert opened.overflow() <= 0
-            assert opened.page.evaluate("window.taken") is None
-            assert opened.page.locator("img, iframe, object, embed, script[src]").count() == 0
-            assert opened.page.locator(".turn").count() == size
+    tab.show(write_page(tmp_path, data))
+    assert tab.wait_for_chain() == "intact"
+    for viewport in (PHONE, DESK):
+        tab.resize(viewport)
+        assert tab.overflow() <= 0
+    assert tab.page.evaluate("window.taken") is None
+    assert tab.page.locator("img, iframe, object, embed, script[src]").count() == 0
+    assert tab.page.locator(".turn").count() == size
+    assert tab.complaints == []
 
 
-def test_twelve_debaters_and_words_with_markup_are_shown_whole(browser: Browser, tmp_path: Path) -> None:
+def test_twelve_debaters_and_words_with_markup_are_shown_whole(tab: Opened, tmp_path: Path) -> None:
     team = [{"name": f"D{number}", "stance": f"plan {number}"} for number in range(12)]
     text = "[1] Use List<int> & [a](b) as https://example.org says. [supports D0 1.1]"
     options = {"ballots": "rounds"}
     data = load_page_data(
         tmp_path, text, question="Which?", format="verdict", debaters=team, max_rounds=2, options=options
     )
-    path = write_page(tmp_path, data)
-    for viewport in (DESK, PHONE):
-        with open_file(browser, path, viewport=viewport) as opened:
-            assert opened.wait_for_chain() == "intact"
-            right = "getBoundingClientRect().right"
-            beyond = f"(all) => all.filter((e) => e.{right} > e.closest('dl').{right})"
-            assert opened.page.locator(".facts b").evaluate_all(f"{beyond}.length") == 0
-            shown = opened.page.inner_text("body")
-            assert "Use List<int> & [a](b) as https://example.org says." in shown
-            assert not any(sign in shown for sign in ("\\<", "\\&", "]\\(", '{"'))
+    tab.show(write_page(tmp_path, data))
+    assert tab.wait_for_chain() == "intact"
+    right = "getBoundingClientRect().right"
+    beyond = f"(all) => all.filter((e) => e.{right} > e.closest('dl').{right})"
+    for viewport in (PHONE, DESK):
+        tab.resize(viewport)
+        assert tab.page.locator(".facts b").evaluate_all(f"{beyond}.length") == 0
+    shown = tab.page.inner_text("body")
+    assert "Use List<int> & [a](b) as https://example.org says." in shown
+    assert not any(sign in shown for sign in ("\\<", "\\&", "]\\(", '{"'))
 
 
-def test_light_dark_and_paper_have_colours_of_their_own(browser: Browser, held_path: Path) -> None:
+def test_light_dark_and_paper_have_colours_of_their_own_and_motion_is_reduced_on_demand(
+    browser: Browser, held_path: Path
+) -> None:
     def background(media: dict[str, str]) -> list[str]:
         opened.page.emulate_media(**media)  # type: ignore[arg-type]
         colours = "[document.body, document.querySelector('.badge')].map((e) => getComputedStyle(e).backgroundColor)"
@@ -127,54 +126,42 @@ def test_light_dark_and_paper_have_colours_of_their_own(browser: Browser, held_p
         assert printed == ["rgb(255, 255, 255)", light[1]]
         assert not opened.page.locator(".contents").is_visible()
         assert len(opened.page.pdf(format="A4")) > 10_000
-
-
-def test_motion_is_reduced_where_that_is_asked_for(browser: Browser, held_path: Path) -> None:
-    with open_file(browser, held_path, reduced_motion="reduce") as opened:
+        opened.page.emulate_media(media="screen", reduced_motion="reduce")
         assert opened.page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
 
 
-def test_everything_can_be_reached_and_is_seen_with_the_keyboard(browser: Browser, held_path: Path) -> None:
-    with open_file(browser, held_path) as opened:
-        opened.wait_for_chain()
-        opened.page.locator("summary", has_text="Everything else").evaluate(
-            "(all) => { all.parentElement.open = true; }"
+def test_everything_can_be_reached_and_is_seen_with_the_keyboard(tab: Opened, held_path: Path) -> None:
+    tab.show(held_path)
+    tab.wait_for_chain()
+    tab.page.locator("summary", has_text="Everything else").evaluate(
+        "(all) => { all.parentElement.open = true; }"
+    )
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.textContent") == "Skip to the finding"
+    seen = set()
+    for _ in range(400):
+        tab.page.keyboard.press("Tab")
+        told = tab.page.evaluate(
+            "(() => { const e = document.activeElement, s = getComputedStyle(e);"
+            " return [e.tagName, e.getAttribute('href') || '', s.outlineStyle]; })()"
         )
-        opened.page.keyboard.press("Tab")
-        assert opened.page.evaluate("document.activeElement.textContent") == "Skip to the finding"
-        seen = set()
-        for _ in range(400):
-            opened.page.keyboard.press("Tab")
-            told = opened.page.evaluate(
-                "(() => { const e = document.activeElement, s = getComputedStyle(e);"
-                " return [e.tagName, e.getAttribute('href') || '', s.outlineStyle]; })()"
-            )
-            if told[0] == "BODY":
-                break
-            assert told[2] != "none", told
-            seen.add(told[1])
-        targets = {"#sure", "#map", "#time", "#record"}
-        assert targets <= seen
-        points = opened.page.locator(".pointhead a").evaluate_all(
-            "(all) => all.map((a) => a.getAttribute('href'))"
-        )
-        assert set(points) <= seen
+        if told[0] == "BODY":
+            break
+        assert told[2] != "none", told
+        seen.add(told[1])
+    targets = {"#sure", "#map", "#time", "#record"}
+    assert targets <= seen
+    points = tab.page.locator(".pointhead a").evaluate_all("(all) => all.map((a) => a.getAttribute('href'))")
+    assert set(points) <= seen
 
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", DESK), ("dark", PHONE)], ids=["desk", "phone"])
 def test_axe_finds_no_serious_violation(
     browser: Browser, held_path: Path, scheme: str, viewport: dict[str, int]
 ) -> None:
-    axe = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
-    if not axe.exists():
-        pytest.skip("needs `npm install` in tests/node")
+    axe = read_axe()
     with open_file(browser, held_path, viewport=viewport, color_scheme=scheme) as opened:
         opened.wait_for_chain()
-        opened.page.evaluate(axe.read_text(encoding="utf-8"))
-        found = opened.page.evaluate("axe.run()")
-        serious = [
-            (one["id"], one["help"], [node["html"][:160] for node in one["nodes"][:3]])
-            for one in found["violations"]
-            if one["impact"] in ("serious", "critical", "moderate")
-        ]
-        assert serious == [], json.dumps(serious, indent=1)
+        opened.page.evaluate(axe)
+        found = describe_violations(opened.page.evaluate("axe.run()"))
+        assert [one for one in found if one[1] in ("serious", "critical", "moderate")] == []

@@ -1,12 +1,13 @@
 """The pages of `counterpoint view` in a real browser: live, with buttons, and with texts that mean no good."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 import uvicorn
-from playwright.async_api import Browser, FilePayload, Page, expect
+from playwright.async_api import Browser, Page, expect
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -16,6 +17,7 @@ from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
+from server.models.providers import keys
 from server.web.site.routes import Visitor, build_site
 from server.web.site.serving import open_port
 from tests.support.client_calls import call
@@ -29,6 +31,8 @@ from tests.support.windows import MILLISECONDS, open_window, press, see
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>bold</b> [link](javascript:alert(1)) \u202egnp.exe"
+ATTEMPTS = (Path(__file__).parent / "evil_page.js").read_text(encoding="utf-8")
+ELSEWHERE = "http://evil.example/"
 RUN: dict[str, Any] = {"question": "Ship it?", "run": True, "wait_seconds": 0}
 
 
@@ -146,48 +150,6 @@ async def test_all_buttons_of_a_debate_do_what_they_are_named_for_and_a_double_c
         assert window.complaints == []
 
 
-async def test_a_question_is_asked_in_the_page_after_its_estimate_and_leads_to_an_answer_that_is_settled(
-    chromium: Browser,
-    database: str,
-) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
-        page = await window.open()  # there is no debate yet: the form is open
-        start = page.get_by_role("button", name="Start", exact=True)
-        assert await start.is_disabled()
-        await page.get_by_label("Question", exact=True).fill("Ship it?")
-        plan = FilePayload(name="plan.md", mimeType="text/plain", buffer=b"It was tested twice.")
-        await page.locator("input[type=file]").set_input_files([plan])
-        await see(page, "plan.md")
-        await see(page, "Estimate:")
-        assert await guest.manager.store.find() == []
-        await start.click()
-        outcome = page.get_by_label("What turned out")
-        assert (
-            await outcome.evaluate("(e) => getComputedStyle(e).position") == "static"
-        )  # it covers no answer
-        await press(page, "This turned out wrong")
-        await see(page, "It turned out wrong.")
-        [row] = await guest.manager.store.find()
-        ended = await guest.manager.load(row.stream)
-        assert [one.title for one in ended.debate.setup.documents] == ["plan.md"]
-        assert ended.debate.outcome is not None
-        assert ended.debate.outcome.wrong
-        assert window.complaints == []
-
-
-async def test_a_person_answers_for_their_seat_in_the_page(chromium: Browser, database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
-        team = [{"name": "Ann", "stance": "Yes.", "model": "human"}, {"name": "Ben", "stance": "No."}]
-        debate_id = (await start_debate(guest.manager, debaters=team, format="verdict", run=True)).id
-        page = await window.open(debate_id)
-        await see(page, "The debate waits for")
-        await page.get_by_label("Your words").fill("It pays.")
-        await press(page, "Send")
-        await see(page, "It pays.")
-        assert (await guest.manager.load(debate_id)).debate.turns[0].text == "It pays."
-        assert window.complaints == []
-
-
 async def test_words_of_many_debaters_are_folded_and_colours_are_chosen(
     chromium: Browser, database: str
 ) -> None:
@@ -242,7 +204,7 @@ async def test_more_tabs_than_a_browser_opens_connections_share_one_stream_and_t
 ) -> None:
     async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         debate_id = (await start_debate(guest.manager)).id
-        tabs = [await window.open(debate_id) for _ in range(8)]
+        tabs = [await window.open(debate_id) for _ in range(7)]
         for number, tab in enumerate(tabs):
             await tab.get_by_text("live", exact=True).wait_for()
             assert len(guest.site.feed.followers) == 1, number
@@ -408,3 +370,27 @@ async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(
                 visitor.feed.close()
                 await page.close()
                 tasks.cancel_scope.cancel()
+
+
+async def test_pages_of_another_site_can_neither_read_nor_press_even_with_the_address(
+    chromium: Browser, database: str
+) -> None:
+    """Of which they know the address."""
+    async with open_site(database, ScriptedModel()) as guest, await chromium.new_context() as context:
+        debate_id = (await start_debate(guest.manager)).id
+        page = await context.new_page()
+        body = "<!doctype html><title>x</title><iframe name=target></iframe>"
+        await page.route(f"{ELSEWHERE}*", lambda route: route.fulfill(body=body, content_type="text/html"))
+        await page.goto(ELSEWHERE)
+        address = guest.site.build_address(debate_id)
+        found = await page.evaluate(ATTEMPTS, [address, guest.site.build_address()])
+        read = [
+            attempt for attempt in found if attempt[1:2] != ["refused"] and attempt[1:] != ["opaque", 0, 0]
+        ]
+        assert read == []
+        await page.wait_for_load_state("networkidle")
+        assert "Ship it?" not in "".join([await frame.content() for frame in page.frames[1:]])
+        snapshot = await guest.manager.load(debate_id)
+        assert (snapshot.status, snapshot.debate.version) == ("running", 1)
+        assert [row.stream for row in await guest.manager.store.find()] == [debate_id]
+        assert keys.read_stored() == keys.NO_KEYS

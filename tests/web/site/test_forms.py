@@ -1,7 +1,6 @@
 """The forms of the page in a real browser: files, keys, refusals and copying; and what axe finds in them."""
 
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,13 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.models.providers import keys
-from tests.support.browser import DESK, PHONE
+from tests.support.browser import DESK, PHONE, describe_violations, read_axe
 from tests.support.engines import run_debate, start_debate
-from tests.support.paths import ROOT
 from tests.support.pdfs import write_pdf
 from tests.support.sites import open_site
 from tests.support.windows import open_window, press, see
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
-
-AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 
 DROP = """
 (form, files) => {
@@ -44,12 +40,58 @@ async def drop_files(page: Page, **files: bytes) -> None:
     await page.locator(".ask form").first.evaluate(DROP, given)
 
 
+async def test_a_question_is_asked_in_the_page_after_its_estimate_and_leads_to_an_answer_that_is_settled(
+    chromium: Browser,
+    database: str,
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
+        page = await window.open()  # there is no debate yet: the form is open
+        start = page.get_by_role("button", name="Start", exact=True)
+        assert await start.is_disabled()
+        await page.get_by_label("Question", exact=True).fill("Ship it?")
+        plan = FilePayload(name="plan.md", mimeType="text/plain", buffer=b"It was tested twice.")
+        await page.locator("input[type=file]").set_input_files([plan])
+        await see(page, "plan.md")
+        await see(page, "Estimate:")
+        assert await guest.manager.store.find() == []
+        await start.click()
+        outcome = page.get_by_label("What turned out")
+        assert (
+            await outcome.evaluate("(e) => getComputedStyle(e).position") == "static"
+        )  # it covers no answer
+        await press(page, "This turned out wrong")
+        await see(page, "It turned out wrong.")
+        [row] = await guest.manager.store.find()
+        ended = await guest.manager.load(row.stream)
+        assert [one.title for one in ended.debate.setup.documents] == ["plan.md"]
+        assert ended.debate.outcome is not None
+        assert ended.debate.outcome.wrong
+        assert window.complaints == []
+
+
+async def test_a_person_answers_for_their_seat_in_the_page(chromium: Browser, database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
+        team = [{"name": "Ann", "stance": "Yes.", "model": "human"}, {"name": "Ben", "stance": "No."}]
+        debate_id = (await start_debate(guest.manager, debaters=team, format="verdict", run=True)).id
+        page = await window.open(debate_id)
+        await see(page, "The debate waits for")
+        await page.get_by_label("Your words").fill("It pays.")
+        await press(page, "Send")
+        await see(page, "It pays.")
+        assert (await guest.manager.load(debate_id)).debate.turns[0].text == "It pays."
+        assert window.complaints == []
+
+
 async def test_texts_pdfs_and_web_pages_that_are_dropped_are_read_and_others_are_told_what_to_do(
     chromium: Browser, database: str, tmp_path: Path
 ) -> None:
     async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
         page = await window.open()
         await fill_form(page)
+        beside = (
+            "() => !document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true }))"
+        )
+        assert await page.evaluate(beside)  # which would replace the page
         report = write_pdf(tmp_path / "report.pdf", ["It was tested twice."]).read_bytes()
         html = b"<title>x</title><h2>Costs</h2><script>alert(1)</script><p>They rose."
         await drop_files(page, plan_md=b"Two customers.", report_pdf=report, page_html=html)
@@ -72,18 +114,6 @@ async def test_texts_pdfs_and_web_pages_that_are_dropped_are_read_and_others_are
         documents = (await guest.manager.load(row.stream)).debate.setup.documents
         assert [one.title for one in documents] == ["plan.md", "report.pdf"]
         assert documents[1].text.startswith("[page 1]\nIt was tested twice.")
-
-
-async def test_a_file_that_is_dropped_beside_the_form_does_not_replace_the_page(
-    chromium: Browser, database: str
-) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(chromium, guest) as window:
-        page = await window.open()
-        await fill_form(page)
-        drop = (
-            "() => !document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true }))"
-        )
-        assert await page.evaluate(drop)
 
 
 async def test_a_key_is_stored_in_the_page_and_a_bad_one_is_told_what_to_do(
@@ -112,21 +142,7 @@ async def test_a_key_is_stored_in_the_page_and_a_bad_one_is_told_what_to_do(
             keys.origins.pop("MISTRAL_API_KEY", None)
 
 
-async def test_the_answer_is_copied_as_text(chromium: Browser, database: str) -> None:
-    async with (
-        open_site(database, ScriptedModel()) as guest,
-        open_window(chromium, guest, permissions=["clipboard-read", "clipboard-write"]) as window,
-    ):
-        page = await window.open((await run_debate(guest.manager)).id)
-        await press(page, "Copy the answer")
-        await see(page, "The answer is copied.")
-        copied = await page.evaluate("navigator.clipboard.readText()")
-        assert copied.startswith("Ship it?\n\n")
-        assert (await page.locator("#finding").inner_text()).split("\n")[0] in copied
-        assert window.complaints == []
-
-
-async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_markup(
+async def test_an_answer_in_markdown_is_drawn_as_such_copied_as_text_and_nothing_in_it_is_markup(
     chromium: Browser, database: str
 ) -> None:
     written = (
@@ -137,7 +153,10 @@ async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_marku
     def answer(request: Request) -> str:
         return build_reply_text(request).replace("Ship it?\\n\\n", f"Ship it?\\n\\n{written}")
 
-    async with open_site(database, ScriptedModel(answer)) as guest, open_window(chromium, guest) as window:
+    async with (
+        open_site(database, ScriptedModel(answer)) as guest,
+        open_window(chromium, guest, permissions=["clipboard-read", "clipboard-write"]) as window,
+    ):
         page = await window.open((await run_debate(guest.manager, format="second_opinion")).id)
         found = page.locator(".written")
         await see(page, "[and](https://evil.example) 2 * 3 * 4, x**2 + y**2, *.py,*.js.")
@@ -146,6 +165,11 @@ async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_marku
         assert await found.locator("code").all_inner_texts() == ["small"]
         assert "Why\n• Where a <b>small</b> one." in await found.inner_text()
         assert await found.locator("a, b").count() == 0
+        await press(page, "Copy the answer")
+        await see(page, "The answer is copied.")
+        copied = await page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith("Ship it?\n\n")
+        assert (await page.locator("#finding").inner_text()).split("\n")[0] in copied
         assert window.complaints == []
 
 
@@ -153,8 +177,7 @@ async def test_an_answer_in_markdown_is_drawn_as_such_and_nothing_in_it_is_marku
 async def test_axe_finds_nothing_in_the_list_its_filters_a_new_question_and_an_answer(
     chromium: Browser, database: str, viewport: Any, scheme: Any
 ) -> None:
-    if not AXE.exists():
-        pytest.skip("needs `npm install` in tests/node")
+    axe = read_axe()
     async with (
         open_site(database, ScriptedModel()) as guest,
         open_window(chromium, guest, viewport=viewport, color_scheme=scheme) as window,
@@ -163,7 +186,7 @@ async def test_axe_finds_nothing_in_the_list_its_filters_a_new_question_and_an_a
         await start_debate(guest.manager, question="Adopt Rust?")
         page = await window.open()
         await see(page, "Adopt Rust?")
-        await check_page(page)
+        await check_page(page, axe)
         await page.get_by_label("Tag").fill("release")
         await press(page, "Search")
         await page.get_by_role("link", name="Show all").wait_for()
@@ -176,15 +199,13 @@ async def test_axe_finds_nothing_in_the_list_its_filters_a_new_question_and_an_a
         for summary in await page.locator(".ask summary").all():
             await summary.click()
         await see(page, "Estimate:")
-        await check_page(page)
+        await check_page(page, axe)
         answer = await window.open(ended.id)
         await answer.get_by_text("live", exact=True).wait_for()
-        await check_page(answer)
+        await check_page(answer, axe)
 
 
-async def check_page(page: Page) -> None:
-    await page.evaluate(AXE.read_text(encoding="utf-8"))
-    violations = (await page.evaluate("axe.run()"))["violations"]
-    told = [(one["id"], [node["html"][:160] for node in one["nodes"][:3]]) for one in violations]
-    assert told == [], json.dumps(told, indent=1)
+async def check_page(page: Page, axe: str) -> None:
+    await page.evaluate(axe)
+    assert describe_violations(await page.evaluate("axe.run()")) == []
     assert await page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
