@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 TOOL = "start_debate"
@@ -41,5 +41,6 @@ def choose_arguments(shown: Sequence[str]) -> dict[str, Any] | None:
     return None if is_done else ARGUMENTS
 
 
-def print_results(shown: Sequence[str]) -> None:
-    json.dump(list(shown), sys.stdout)
+def print_results(shown: Sequence[str], tools: Mapping[str, Any] | None = None) -> None:
+    """What the model was shown, and what its provider would be told of each tool, or whether that is strict."""
+    json.dump({"shown": list(shown), "tools": dict(tools or {})}, sys.stdout)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import pytest
@@ -38,13 +38,29 @@ ANSWERS = (
 )  # two rounds of two turns, two ballots of each seat, two readings of each judge
 
 
-def run(framework: str, script: str, database: Path, delay: float) -> Any:
-    """What a script prints in the environment of its framework, where it can start our server."""
+class Held(NamedTuple):
+    """What came of an agent's work: what its model was shown, and what is said of the tools to its provider."""
+
+    framework: str
+    database: Path
+    shown: list[str]
+    tools: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def held(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Held:
+    framework: str = request.param
+    database = tmp_path_factory.mktemp(framework) / "debates.db"
+    return Held(framework, database, **run(framework, database))
+
+
+def run(framework: str, database: Path) -> Any:
+    """What an agent prints in the environment of its framework, where it can start our server."""
     if not (FOLDER / "environments").is_dir():
         pytest.skip("needs tests/clients/frameworks/install.sh")
     server = {
         "command": sys.executable,
-        "arguments": ["-m", "tests.clients.debate_server", str(delay)],
+        "arguments": ["-m", "tests.clients.debate_server", str(DELAY)],
         "environment": {
             "PYTHONPATH": str(ROOT),
             "COUNTERPOINT_DB": str(database),
@@ -53,7 +69,7 @@ def run(framework: str, script: str, database: Path, delay: float) -> Any:
         "patience": CALL_PATIENCE,
     }
     done = subprocess.run(
-        [FOLDER / "environments" / framework / "bin" / "python", FOLDER / script],
+        [FOLDER / "environments" / framework / "bin" / "python", FOLDER / f"agents/{framework}_agent.py"],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "COUNTERPOINT_SERVER": json.dumps(server)},
         capture_output=True,
         text=True,
@@ -64,33 +80,29 @@ def run(framework: str, script: str, database: Path, delay: float) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_an_agent_gets_a_verdict_and_pays_for_one_debate(framework: str, tmp_path: Path) -> None:
-    database = tmp_path / "debates.db"
-    shown: list[str] = run(framework, f"agents/{framework}_agent.py", database, DELAY)
-
+@pytest.mark.parametrize("held", FRAMEWORKS, indirect=True)
+def test_an_agent_gets_a_verdict_and_pays_for_one_debate(held: Held) -> None:
     async def read() -> tuple[int, str]:
-        async with connect_client(str(database), "auto") as client:
+        async with connect_client(str(held.database), "auto") as client:
             [*debates] = (await call(client, "find_debates"))["debates"]
             verdict = await call(client, "get_verdict", debate_id=debates[0]["debate_id"])
             return len(debates), verdict["cost_usd"]
 
     count, cost = anyio.run(read)
-    *failed, first, second = shown
+    *failed, first, second = held.shown
     assert VERDICT in first
     assert VERDICT in second
-    assert bool(failed) == (framework in IMPATIENT)
+    assert bool(failed) == (held.framework in IMPATIENT)
     assert count == 1
     assert float(cost) == pytest.approx(ANSWERS * float(PRICE_USD))
 
 
 @pytest.mark.requirement("N17")
-def test_the_tools_without_many_options_fit_the_strict_mode_of_openai(tmp_path: Path) -> None:
-    is_strict = run("openai_agents", "schemas/openai_agents_schemas.py", tmp_path / "debates.db", 0)
-
-    fitting = {name for name, strict in is_strict.items() if strict}
-    assert fitting >= is_strict.keys() - {"start_debate", "intervene", "fork_debate"}
-    assert len(is_strict) == 8
+@pytest.mark.parametrize("held", ["openai_agents"], indirect=True)
+def test_the_tools_without_many_options_fit_the_strict_mode_of_openai(held: Held) -> None:
+    fitting = {name for name, is_strict in held.tools.items() if is_strict}
+    assert fitting >= held.tools.keys() - {"start_debate", "intervene", "fork_debate"}
+    assert len(held.tools) == 8
 
 
 def find_unfit(schema: Any, path: str) -> Iterator[str]:
@@ -107,8 +119,7 @@ def find_unfit(schema: Any, path: str) -> Iterator[str]:
 
 
 @pytest.mark.requirement("N17")
-def test_gemini_is_told_of_nothing_that_it_refuses(tmp_path: Path) -> None:
-    told = run("google_adk", "schemas/google_adk_schemas.py", tmp_path / "debates.db", 0)
-
-    assert len(told) == 8
-    assert list(find_unfit(told, "")) == []
+@pytest.mark.parametrize("held", ["google_adk"], indirect=True)
+def test_gemini_is_told_of_nothing_that_it_refuses(held: Held) -> None:
+    assert len(held.tools) == 8
+    assert list(find_unfit(held.tools, "")) == []

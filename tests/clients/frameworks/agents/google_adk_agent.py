@@ -1,4 +1,4 @@
-"""An agent of Google's ADK. By default it gives up a call after 5 seconds."""
+"""An agent of Google's ADK, and what it tells Gemini of the tools. By default it gives up a call after 5 seconds."""
 
 import asyncio
 import json
@@ -41,8 +41,10 @@ async def main() -> None:
     message = types.Content(role="user", parts=[types.Part(text="Get a second opinion.")])
     async for _ in runner.run_async(user_id="user", session_id=session.id, new_message=message):
         pass
+    listed = await tools.get_tools()
+    told = {tool.name: tool._get_declaration().model_dump(mode="json", exclude_none=True) for tool in listed}
     await runner.close()
-    print_results(SHOWN)
+    print_results(SHOWN, told)
 
 
 asyncio.run(main())

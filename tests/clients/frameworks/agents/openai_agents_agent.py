@@ -1,11 +1,14 @@
-"""An agent of the OpenAI Agents SDK. By default it gives up a call after 5 seconds, and has the model try again."""
+"""An agent of the OpenAI Agents SDK, and which tools it can offer in OpenAI's strict mode.
+
+By default it gives up a call after 5 seconds, and has the model try again.
+"""
 
 import asyncio
 import json
 from typing import Any
 
-from agents import Agent, ModelResponse, Runner, set_tracing_disabled
-from agents.mcp import MCPServerStdio
+from agents import Agent, ModelResponse, RunContextWrapper, Runner, set_tracing_disabled
+from agents.mcp import MCPServerStdio, MCPUtil
 from agents.models.interface import Model
 from agents.usage import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
@@ -44,7 +47,13 @@ async def main() -> None:
     async with MCPServerStdio(params=parameters, client_session_timeout_seconds=patience) as counterpoint:
         agent = Agent(name="assistant", model=ScriptedModel(), mcp_servers=[counterpoint])
         await Runner.run(agent, "Get a second opinion.", max_turns=20)
-    print_results(SHOWN)
+        tools = await MCPUtil.get_function_tools(
+            counterpoint,
+            convert_schemas_to_strict=True,
+            run_context=RunContextWrapper(context=None),
+            agent=agent,
+        )
+    print_results(SHOWN, {tool.name: tool.strict_json_schema for tool in tools})
 
 
 asyncio.run(main())
