@@ -27,9 +27,13 @@ def list_commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tu
             yield from list_commands(command, (*path, name))
 
 
-def test_no_line_of_help_is_cut_or_longer_than_a_narrow_terminal(cli: Cli) -> None:
-    for path in list_commands(counterpoint):
-        _, *lines = cli(*path, "-h").stdout.splitlines()
+@pytest.mark.requirement("M5")
+def test_every_command_has_help_with_an_example_of_which_no_line_is_cut_or_too_long(cli: Cli) -> None:
+    for path in ((), *list_commands(counterpoint)):
+        told = cli(*path, "--help")
+        assert told.exit_code == 0
+        assert re.search(rf"Examples?:\s+{' '.join(('counterpoint', *path))}\b", told.stdout), path
+        _, *lines = told.stdout.splitlines()
         assert [line for line in lines if len(line) > 80 or line.endswith("...")] == [], path
 
 

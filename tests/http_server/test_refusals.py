@@ -22,26 +22,18 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
         yield started
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:80", "", "a@127.0.0.1"]
-)
-async def test_a_request_for_another_host_is_misdirected(running: Running, host: str) -> None:
-    assert (await send(running.address, headers={"host": host})).status_code == 421
+async def test_a_loopback_server_answers_for_every_name_of_this_machine_and_for_no_other(
+    running: Running,
+) -> None:
+    for host in ("127.0.0.1", "localhost:1", "LOCALHOST", "[::1]:99"):
+        assert (await send(running.address, headers={"host": host})).status_code == 200, host
+    for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:80", "", "a@127.0.0.1"):
+        assert (await send(running.address, headers={"host": host})).status_code == 421, host
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:1", "LOCALHOST", "[::1]:99"])
-async def test_a_loopback_server_answers_for_every_name_of_this_machine(running: Running, host: str) -> None:
-    assert (await send(running.address, headers={"host": host})).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://localhost:3000", "https://ui.example.evil.example"]
-)
-async def test_a_page_of_another_site_is_refused(running: Running, origin: str) -> None:
-    assert (await send(running.address, headers={"origin": origin})).status_code == 403
-
-
-async def test_pages_of_the_own_host_and_of_named_origins_are_let_in(running: Running) -> None:
+async def test_pages_of_the_own_host_and_of_named_origins_are_let_in_and_no_others(running: Running) -> None:
+    for other in ("http://evil.example", "null", "http://localhost:3000", "https://ui.example.evil.example"):
+        assert (await send(running.address, headers={"origin": other})).status_code == 403, other
     assert (await send(running.address, headers={"origin": running.root})).status_code == 200
     named = await send(running.address, headers={"origin": "https://ui.example"})
     assert named.status_code == 200
@@ -70,10 +62,10 @@ def test_the_names_of_a_server_follow_from_its_address_unless_they_are_set() -> 
     assert not knows(everywhere, "10.1.2.3", "debates.example")
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-async def test_probes_may_ask_by_any_name(running: Running, path: str) -> None:
+async def test_probes_may_ask_by_any_name(running: Running) -> None:
     async with httpx2.AsyncClient() as client:
-        assert (await client.get(running.root + path, headers={"host": "10.2.3.4"})).status_code == 200
+        for path in ("/healthz", "/readyz"):
+            assert (await client.get(running.root + path, headers={"host": "10.2.3.4"})).status_code == 200
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
