@@ -63,6 +63,8 @@ def build_endless_model(build: Callable[[Callable[[Request], Awaitable[str]]], M
 
 @pytest.mark.requirement("N7")
 class ModelContract:
+    has_informative_judgments = True
+
     @pytest.fixture(autouse=True)
     def check_stdout(self, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
         """Nothing is written to standard output, which belongs to the protocol."""
@@ -93,8 +95,9 @@ class ModelContract:
 
     async def test_a_judgment_follows_its_schema(self, model: Model) -> None:
         for reading in (1, 2):
-            finding = json.loads((await reply_in_time(model, build_judgment_request(reading=reading))).text)
-
+            reply = await reply_in_time(model, build_judgment_request(reading=reading))
+            assert reply.informative == self.has_informative_judgments
+            finding = json.loads(reply.text)
             assert finding.keys() == set(SCHEMA["required"])
             assert finding["winner"] in ("W45", "K73", None)
             assert finding["beliefs"].keys() == {"W45", "K73", "none"}
