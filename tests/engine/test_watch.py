@@ -25,9 +25,8 @@ async def collect(
             note(entry)
 
 
-@pytest.mark.parametrize("same_process", [True, False])
 async def test_watchers_see_every_entry_once_as_it_is_recorded_and_stop_at_the_end(
-    database: str, same_process: bool
+    database: str,
 ) -> None:
     asked, release = anyio.Event(), anyio.Event()
 
@@ -36,13 +35,12 @@ async def test_watchers_see_every_entry_once_as_it_is_recorded_and_stop_at_the_e
         await release.wait()
         return build_reply_text(request)
 
-    async with open_engine(database, ScriptedModel(answer)) as running, open_engine(database) as other:
-        watching = running if same_process else other
+    async with open_engine(database, ScriptedModel(answer)) as running:
         snapshot = await start_debate(running, run=True)
         early: list[Recorded] = []
         late: list[Recorded] = []
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(collect, watching, snapshot.id, early.append)
+            tasks.start_soon(collect, running, snapshot.id, early.append)
             await asked.wait()
             with anyio.fail_after(PATIENCE):
                 while not early or early[-1].event.kind != "phase_entered":
@@ -51,7 +49,7 @@ async def test_watchers_see_every_entry_once_as_it_is_recorded_and_stop_at_the_e
                 "opened",
                 "phase_entered",
             ]  # before anybody answers
-            tasks.start_soon(collect, watching, snapshot.id, late.append, 3)
+            tasks.start_soon(collect, running, snapshot.id, late.append, 3)
             release.set()
         ended = await running.load(snapshot.id)
 

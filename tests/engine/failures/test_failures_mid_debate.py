@@ -1,19 +1,16 @@
 """What goes wrong in the middle of a debate: lost leases, misbehaving models, a locked database."""
 
 import asyncio
-import sqlite3
 from typing import Any
 
 import anyio
 import pytest
 
 from server.debate.commands.requests import DebaterInput
-from server.engine.database.errors import StorageUnavailableError
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
 from tests.support.patience import PATIENCE
-from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "N8")]
 
@@ -78,28 +75,6 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
     assert [(failure.seat, failure.cause, failure.detail) for failure in snapshot.debate.failures] == [
         ("Cy", cause, detail)
     ]
-
-
-async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
-    database: str,
-) -> None:
-    model = ScriptedModel(delay=0.05)
-    async with open_engine(database, model, database_patience=0.05) as running:
-        snapshot = await start_debate(running)
-        await running.step(snapshot.id, wait=0)
-        while not model.requests:
-            await wait_before_next_poll()
-        other = sqlite3.connect(database, isolation_level=None)
-        other.execute("begin immediate")
-        with pytest.raises(StorageUnavailableError, match="is locked by another program"):
-            await running.step(snapshot.id, wait=0.4)
-        other.execute("rollback")
-        other.close()
-        with anyio.fail_after(PATIENCE):
-            snapshot = await running.step(snapshot.id, expected_round=1, wait=PATIENCE)
-
-    assert len(snapshot.debate.turns) == 2
-    assert len(model.requests) == 2
 
 
 async def test_debaters_who_bring_their_models_are_judged_by_none_but_these(database: str) -> None:

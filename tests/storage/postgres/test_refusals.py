@@ -148,8 +148,6 @@ def test_a_server_that_is_too_old_is_named() -> None:
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        ("28P01", "does not accept this user or password"),
-        ("3D000", "does not exist on that server"),
         ("57014", "did not answer in time"),
         ("XX002", "is damaged, restore it from a backup"),
         ("99999", "cannot be used"),
