@@ -136,7 +136,11 @@ class ConflictContract:
         assert sum(isinstance(outcome, ConflictError) for outcome in outcomes) == 19
         assert await storage.journal.read("s") == winners[0]
 
-    async def test_appends_to_many_streams_at_once_all_land(self, storage: Storage) -> None:
+    async def test_appends_to_more_streams_at_once_than_are_remembered_all_land(
+        self, storage: Storage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("storage.journal.MAX_CACHED_HEADS", 50)
+
         async def debate(stream: str) -> list[Entry]:
             return [(await append_entries(storage, stream, n, {"n": n}))[0] for n in range(3)]
 

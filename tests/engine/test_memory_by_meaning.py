@@ -67,6 +67,7 @@ async def test_a_question_in_other_words_is_found_by_its_meaning(tmp_path: Path)
         assert await recall(store, SAME, limit=5) == []
         billing = await run_debate(manager, question=BILLING)
         await run_debate(manager, question=PARTY)
+        await conclude(store.storage, "given", SAME)  # of another installation
 
         [found] = await recall(store, SAME, limit=5)
         assert found.recalled.debate_id == billing.id

@@ -149,6 +149,17 @@ async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_modern: A
         assert [row["stance"] for row in step["positions"]] == ["Use Redis", "Use neither"]
 
 
+async def test_a_repeat_has_the_positions_named_that_a_killed_server_left_open(open_modern: Any) -> None:
+    asked = {"question": "Which queue?", "format": "advocates", "options": {"framing": True}}
+    async with open_modern({"mine": ScriptedModel(delay=30)}, "mine") as client:
+        first = await call(client, "start_debate", **asked, wait_seconds=0)
+    async with open_modern({"mine": build_scripted_model(framing=QUEUES)}, "mine") as client:
+        joined = await call(client, "start_debate", **asked)
+
+    assert (joined["joined"], joined["debate_id"]) == (True, first["debate_id"])
+    assert [position["stance"] for position in joined["positions"]] == ["Use Kafka", "Use neither"]
+
+
 @pytest.mark.full
 async def test_a_fork_is_begun_once(open_modern: Any) -> None:
     async with open_modern() as client:
