@@ -24,8 +24,11 @@ UNDERLINES = {1: "=", 2: "-"}  # by level of heading, so that headings show with
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
-_BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])(?P<bold>[^*\n]+?)(?<=\S)\*\*(?![\w*])")
-_EMPHASIS = re.compile(rf"{_BOLD.pattern}|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+?)(?<=\S)\*(?![\w*])")
+# Stars that stand in a product, a power, the arguments of a call or a pattern of files mark nothing.
+_BOLD = re.compile(
+    r"(?<![A-Za-z0-9_*)\]}/\\`])\*\*(?=[^\s*,;:.)\]}/])(?P<bold>(?:[^*\n]|\*(?!\*))+?)(?<=[^\s*,;(\[{/])\*\*(?![A-Za-z0-9_*(\[{/])"
+)
+_EMPHASIS = re.compile(rf"{_BOLD.pattern}|(?<![\w*])\*(?=[^\W_])(?P<italic>[^*\n]+?)(?<=\S)\*(?![\w*])")
 
 
 class Terminal(Console):
@@ -134,7 +137,8 @@ class Terminal(Console):
                     parse_emphasis(unescape_markup(heading[2])).plain, len(heading[1]), indent, style
                 )
             elif line.startswith(">"):  # foreign words: each line on the screen is marked
-                quoted = parse_bold(unescape_markup(line[1:].strip()))
+                words = unescape_markup(line[1:].strip())
+                quoted = parse_bold(words) if self.is_terminal else Text(words)
                 self.print_wrapped(quoted, f"{margin}{QUOTE_MARK}", repeat_lead=True)
             else:
                 item = _ITEM.match(line)
@@ -148,7 +152,7 @@ def parse_emphasis(line: str) -> Text:
 
 
 def parse_bold(words: str) -> Text:
-    """Foreign words with bold text styled. A star alone may be a product, or stand in a name of files."""
+    """Foreign words with bold text styled. A star alone may be a product, or stand in a pattern of files."""
     return style_marked(words, _BOLD)
 
 

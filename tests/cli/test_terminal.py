@@ -41,14 +41,26 @@ def printed(source: str, columns: str, monkeypatch: pytest.MonkeyPatch, *, is_te
     return out.file.getvalue()
 
 
-def test_headings_of_a_quoted_model_are_bold_and_its_products_and_names_of_files_are_kept(
+KEPT = (
+    "x**2 + y**2, 2**n, and (1+i)**(-5) + (1+i)**(-10)",
+    "ignore *.py,*.js, src/**, tests/** and a/**/b",
+    "f(**a, **b), f(**a,**b), {**a,**{}}",
+)
+
+
+def test_stars_of_products_and_patterns_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for line in KEPT:
+        assert printed(f"> {line}", "80", monkeypatch, is_terminal=True) == f"{QUOTE_MARK}{line}\n"
+        assert printed(line, "80", monkeypatch) == f"{line}\n"
+
+
+def test_bold_words_of_a_model_are_bold_on_a_terminal_and_as_written_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    quoted = "> **Why**\n> - **Cost:** x**2 + y**2\n> ignore *.py,*.js and f(**a, **b)"
-    written = ["Why", "- Cost: x**2 + y**2", "ignore *.py,*.js and f(**a, **b)"]
-
-    assert printed(quoted, "80", monkeypatch).splitlines() == [f"{QUOTE_MARK}{line}" for line in written]
-    assert "\x1b[1mWhy" in printed(quoted, "80", monkeypatch, is_terminal=True)
+    quoted = "> - **Why:** 这是**重要**的, **bold *it* x**"
+    shown = printed(quoted, "80", monkeypatch, is_terminal=True)
+    assert [*re.findall(r"\x1b\[1m([^\x1b]*)", shown)] == ["Why:", "重要", "bold *it* x"]
+    assert printed(quoted, "80", monkeypatch) == f"{QUOTE_MARK}{quoted[2:]}\n"
 
 
 def test_markdown_is_readable_without_its_marks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,6 @@ def print_verdict(out: Terminal, snapshot: DebateSnapshot) -> None:
 
 def quote_lines(out: Terminal, words: str) -> Text:
     """Words of a model, each line on the screen marked as such."""
-    lines = Text(remove_invisible(unescape_markup(words))).wrap(out, max(out.width - 8, 8))
+    lines = parse_bold(remove_invisible(unescape_markup(words))).wrap(out, max(out.width - 8, 8))
     quoted_lines = [Text(QUOTE_MARK).append(line) for line in lines]
     return Text("\n").join(quoted_lines)

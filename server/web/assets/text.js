@@ -19,7 +19,7 @@ const tellStanding = (value) => STANDINGS[value] ?? value;
 const Words = ({ text, tag = "span", class: name = "" }) =>
   preact.h(tag, { dir: "auto", class: `words ${name}` }, plain(text));
 
-const EMPHASIS = /(?<![*\w])\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*(?![*\w])|(?<![*\w])\*(?=[\p{L}\p{N}])([^*\n]+?)(?<=\S)\*(?![*\w])|`([^`\n]+)`/gu;
+const EMPHASIS = /(?<![A-Za-z0-9_*)\]}\/\\`])\*\*(?=[^\s*,;:.)\]}\/])((?:[^*\n]|\*(?!\*))+?)(?<=[^\s*,;([{\/])\*\*(?![A-Za-z0-9_*([{\/])|(?<![*\w])\*(?=[\p{L}\p{N}])([^*\n]+?)(?<=\S)\*(?![*\w])|`([^`\n]+)`/gu;
 
 /** Words with the emphasis that a model wrote as Markdown. All of it stays text: there are no links and no HTML. */
 function emphasize(text) {

@@ -146,7 +146,8 @@ async def test_an_answer_in_markdown_is_drawn_as_such_copied_as_text_and_nothing
     chromium: Browser, database: str
 ) -> None:
     written = (
-        "**Begin** `small`, [and](https://evil.example) 2 * 3 * 4, x**2 + y**2, *.py,*.js."
+        "**Begin** `small`, [and](https://evil.example) 2 * 3 * 4, "
+        "x**2, (1)**(-5) + (1)**(-1), src/**, a/**/b, *.py,*.js."
         "\\n## Why\\n- *Where* a <b>small</b> one. "
     )
 
@@ -159,7 +160,10 @@ async def test_an_answer_in_markdown_is_drawn_as_such_copied_as_text_and_nothing
     ):
         page = await window.open((await run_debate(guest.manager, format="second_opinion")).id)
         found = page.locator(".written")
-        await see(page, "[and](https://evil.example) 2 * 3 * 4, x**2 + y**2, *.py,*.js.")
+        await see(
+            page,
+            "[and](https://evil.example) 2 * 3 * 4, x**2, (1)**(-5) + (1)**(-1), src/**, a/**/b, *.py,*.js.",
+        )
         assert await found.locator("strong").all_inner_texts() == ["Begin", "Why"]
         assert await found.locator("em").all_inner_texts() == ["Where"]
         assert await found.locator("code").all_inner_texts() == ["small"]
