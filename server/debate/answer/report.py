@@ -419,25 +419,28 @@ def list_findings(review: Reviewed) -> list[str]:
     return [*review.keep, *review.missing, *(error.right for error in review.errors if error.matters)]
 
 
-def list_unsaid(panel: Panel, text: str) -> list[Sourced]:
-    """What others found that an answer by a reviewer does not say, and what it says least of first."""
+def list_unsaid(panel: Panel, text: str) -> tuple[list[Sourced], list[Sourced]]:
+    """What others found that an answer by a reviewer does not say, what it says least of first: missing, and wrong.
+
+    What they call wrong stands in another answer. Each is told once.
+    """
     author = next((review for review in panel.reviews if review.text == text), None)
-    others = [review for review in panel.reviews if author and review is not author]
-    found = {
-        told: (measure_kept(text, finding), name_review(panel, review.seat, review.slot_index))
-        for review in others
-        for told, finding in list_tellable(review)
-    }
-    unsaid = sorted(
-        (told for told, (share, _) in found.items() if share < SAID_SHARE), key=lambda told: found[told][0]
+    found: dict[str, Sourced] = {}
+    wrong: set[str] = set()
+    for review in panel.reviews if author else ():
+        if review is not author:
+            sources = (name_review(panel, review.seat, review.slot_index),)
+            for finding in review.missing:
+                found.setdefault(finding, Sourced(text=finding, sources=sources))
+            for error in filter(is_unread, review.errors):
+                wrong |= {error.right} - found.keys()
+                found.setdefault(error.right, Sourced(text=format_correction(error), sources=sources))
+    unsaid = [finding for finding in found if measure_kept(text, finding) < SAID_SHARE]
+    least = sorted(unsaid, key=lambda finding: measure_kept(text, finding))[:MOST_ADDED]
+    return (
+        [found[finding] for finding in least if finding not in wrong],
+        [found[finding] for finding in least if finding in wrong],
     )
-    return [Sourced(text=told, sources=(found[told][1],)) for told in unsaid[:MOST_ADDED]]
-
-
-def list_tellable(review: Reviewed) -> Iterator[tuple[str, str]]:
-    """(what the person is told, the finding in it). A correction alone may make no sense without what it corrects."""
-    yield from zip(review.missing, review.missing, strict=True)
-    yield from ((format_correction(error), error.right) for error in review.errors if is_unread(error))
 
 
 def is_unread(error: Correction) -> bool:
@@ -472,12 +475,14 @@ def build_final_answer(panel: Panel, count: AdviceCount, text: str) -> FinalAnsw
     premise = choose_draft(panel, count)[1].premise
     is_lost = not (has_kept(text, premise) or is_called_wrong(panel, premise))
     case = find_case(panel, count)
+    missed, corrected = list_unsaid(panel, text)
     report = FinalAnswer(
         recommendation=recommendation,
         because=rest.strip(),
         premise=premise if premise and is_lost else "",
         branches=list_branches(panel, count) if case == "divided" else (),
-        missed=tuple(list_unsaid(panel, text)),
+        corrected=tuple(corrected),
+        missed=tuple(missed),
         against=find_dissent(panel, count) if case == "majority" else None,
     )
     return tell_report(panel, report)

@@ -274,16 +274,19 @@ def read_groups(value: Any, seats: Mapping[str, str]) -> tuple[tuple[str, ...], 
     return (*groups, *((seat,) for seat in ungrouped))
 
 
+NO_CASE = ("n/a", "null")
+
+
 def read_branches(value: Any, show: Show) -> tuple[Branch, ...]:
-    rows = (
-        Branch(
-            # "none" is a case like others where the question is how many.
-            condition=show(f"If {read_words(row.get('if'))}").removeprefix("If").lstrip(),
-            advice=show(read_text(row.get("do"))),
-        )
-        for row in list_rows(value)
+    rows = [row for row in list_rows(value) if read_text(row.get("do"))]
+    read = (
+        read_words if len(rows) > 1 else read_text
+    )  # beside another case, "none" may be one: of how many, of which
+    cases = ["" if (case := read(row.get("if"))).casefold() in NO_CASE else case for row in rows]
+    return tuple(
+        Branch(condition=show(f"If {case}").removeprefix("If").lstrip(), advice=show(read_text(row["do"])))
+        for case, row in zip(cases, rows, strict=True)
     )
-    return tuple(row for row in rows if row.advice)
 
 
 def find_words(words: str, texts: Iterable[str]) -> str:

@@ -206,6 +206,9 @@ def test_none_and_a_missing_word_are_cases_where_advice_stands_behind_them() -> 
         Branch(condition="none", advice="four nights"),
         Branch(condition="", advice="ten nights"),
     )
+    assert exchange(branches=rows[:1])["branches"] == (Branch(condition="", advice="four nights"),)
+    unsaid = exchange(branches=[{"if": "n/a", "do": "a"}, {"if": "null", "do": "b"}])
+    assert [branch.condition for branch in unsaid["branches"]] == ["", ""]
     shown = show_exchange(Exchanged.model_validate(read | common(ONE, 3)))
     assert shown.splitlines()[1:] == ["If none: four nights", "Or ten nights"]
 

@@ -162,14 +162,16 @@ def test_what_another_reviewer_found_and_the_answer_does_not_say_stands_below_it
         ),
         "errors": (
             build_error(ONE, words="two days", right="The dump takes nine days.", matters=True),
+            build_error(ONE, words="the next day", right="The dump takes nine days.", matters=True),
             build_error(ONE, words="colour", right="Grey is no colour of theirs.", matters=False),
         ),
     }
     panel = write_in_both({"text": text, "missing": ("The bank asks for a survey",)}, {"text": "", **found})
     lines = list_lines(build_lines(panel, count_panel(panel)))
-    added = [line.text for line in lines if line.head == "Also found"]
+    added = [(line.head, line.text) for line in lines if line.head in ("Also found", "Corrected")]
     assert len(added) == 2
-    assert {*added} < {*found["missing"][1:], "“two days”: The dump takes nine days."}
+    tellable = [("Also found", text) for text in found["missing"][1:]]
+    assert {*added} < {*tellable, ("Corrected", "“two days”: The dump takes nine days.")}
 
 
 WRONG = {"errors": (build_error(ONE, words="on Monday", right="Never on Mondays."),)}
