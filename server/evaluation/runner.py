@@ -15,7 +15,7 @@ from server.debate.facts.setup.seats import AWAITED
 from server.debate.interventions.action import InterventionRequest
 from server.debate.rules.budget import compute_spending
 from server.debate.state.debate import Debate
-from server.debate.views.state import status_reason
+from server.debate.views.state import status_reason, tell_standing
 from server.engine.database.repeats import TwinError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
@@ -145,7 +145,7 @@ class Evaluation:
                 self.failures_in_a_row = 0
             else:
                 self.stopped[key] = (
-                    f"debate {snapshot.id} is {snapshot.status}: {status_reason(snapshot.debate)}"
+                    f"debate {snapshot.id} is {tell_standing(snapshot.status)}: {status_reason(snapshot.debate)}"
                 )
                 self.failures_in_a_row += 1
             if self.on_change:

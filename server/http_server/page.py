@@ -34,7 +34,7 @@ ACTOR = "page"
 MAX_FORM = 20_000  # bytes
 READING = ("GET", "HEAD")
 FORM_PATH = "/choices"
-"""Read to fill the form for a question, of no use to who may not ask."""
+"""Read to fill the form for a question, of no use to those who may not ask."""
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:32em;margin:4em auto;padding:0 1em}"

@@ -25,7 +25,7 @@ from server.debate.facts.text import remove_invisible
 from server.debate.machine.transitions import apply, replay
 from server.debate.rules.calls import Call
 from server.debate.views.progress import build_progress, describe_progress
-from server.debate.views.state import status_reason
+from server.debate.views.state import status_reason, tell_standing
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
@@ -332,7 +332,7 @@ def describe_status(manager: DebateManager, task: Task, status: str) -> str:
             f"{format_call('intervene', debate_id=debate_id, action='pause')} stops it."
         )
     if status == "completed":
-        return f"Debate {debate_id}: {(task.end or snapshot).status}."
+        return f"Debate {debate_id}: {tell_standing((task.end or snapshot).status)}."
     if reason := status_reason(snapshot.debate):
         return f"Debate {debate_id}: {reason}"
     progress = describe_progress(build_progress(snapshot.debate), None, manager.find_holdup(snapshot))

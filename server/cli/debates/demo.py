@@ -20,7 +20,7 @@ from server.cli.debates.watch import open_browser
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.machine.transitions import replay as replay_events
-from server.debate.views.state import describe_costs
+from server.debate.views.state import describe_costs, tell_standing
 from server.engine import queries, transfer
 from server.engine.database.snapshots import DebateSnapshot
 from server.files import write_atomically
@@ -112,9 +112,10 @@ def run_local_debate(settings: Settings) -> None:
     with session.sigterm_as_interrupt():
         operation = partial(run_and_display, partial(start_debate, request), display)
         snapshot = session.run_with_manager(settings, operation, makes_database=True)
+    ending = "It concluded" if snapshot.status == "concluded" else f"It is {tell_standing(snapshot.status)}"
     spent = describe_costs(snapshot.debate)[0].removesuffix(".")
     display.out.print_wrapped(
-        f"It {snapshot.status}: {spent}. A model this small knows little, so its words are not shown here. To "
+        f"{ending}: {spent}. A model this small knows little, so its words are not shown here. To "
         f"read them: counterpoint show {snapshot.id}"
     )
 

@@ -142,7 +142,7 @@ function Ask({ app }) {
       <${AskModels} choices=${choices} />
       <div class="fields">
         <label>Format<select name="format">
-          ${choices.formats.map((row) => html`<option value=${row.name} selected=${row.name === choices.format}>${humanize(row.name)}</option>`)}
+          ${choices.formats.map((row) => html`<option value=${row.name} selected=${row.name === format.name}>${humanize(row.name)}</option>`)}
         </select></label>
         <label>Effort<select name="effort">
           ${choices.efforts.map((name) => html`<option value=${name} selected=${name === choices.effort}>${name}</option>`)}
