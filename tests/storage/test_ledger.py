@@ -174,8 +174,15 @@ async def test_sums_follow_every_change_of_the_rows(storage: Storage, tmp_path: 
 
 async def test_the_sums_of_an_owner_are_apart_from_those_of_others(storage: Storage) -> None:
     rows = [vote("i1", "a", 2, 90, "art"), vote("i1", "b", 0)]
+    found: list[int] = []
+
+    def add_rows(stored: Sequence[LedgerRow]) -> list[LedgerRow]:
+        found.append(len(stored))
+        return rows
+
     for owner in ("kim", "lee", "kim"):
-        await storage.ledger.change(lambda _stored: rows, owner=owner)
+        await storage.ledger.change(add_rows, owner=owner)
+    assert found == [0, 0, 2]
     assert await storage.ledger.sum_answers(["a"], "", owner="kim") == [AnswerSums("a", "", 1, 2, 1, 90, 1)]
     assert await storage.ledger.sum_answers(["a"], "art") == [
         AnswerSums("a", "", 2, 4, 2, 180, 2),

@@ -13,6 +13,7 @@ from server.debate.interventions.registry import build_intervention
 from server.debate.machine.render import render
 from server.debate.machine.transitions import apply
 from server.debate.rules.calls import Call, pending_calls
+from server.debate.state.debate import judge_seats
 from server.debate.state.seats import current_model
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
@@ -345,3 +346,17 @@ def test_a_fork_seats_the_moderator_it_asks_for_where_another_was_seated_on_the_
     at.play_through_round(1)
     assert current_model(at.fork(1).debate, "moderator") == "vendor/new"
     assert current_model(at.fork(1, moderator="vendor/other").debate, "moderator") == "vendor/other"
+
+
+def test_a_fork_with_fewer_judges_forgets_the_model_of_one_who_left() -> None:
+    at = simulate(build_setup(options={"judges": {"count": 2}})).play_through_round(1)
+    at.intervene("replace_model", to="judge 2", model="vendor/new")
+    child = at.fork(1, judges={"count": 1}).debate
+    assert (judge_seats(child.setup), child.round) == (("judge 1",), 1)
+
+
+def test_a_fork_takes_over_no_outcome() -> None:
+    at = simulate().play()
+    at.intervene("outcome", to="Proponent")
+    assert at.debate.outcome
+    assert at.fork(1).debate.outcome is None

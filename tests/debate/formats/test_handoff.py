@@ -259,6 +259,12 @@ class TestUnusable:
         made = turn(called("{", said="It pays.\nTransition to Anna"))
         assert (made.text, made.hands_to) == ("It pays.\nTransition to Anna", "Anna")
 
+    def test_a_function_that_was_not_offered_is_no_answer(self) -> None:
+        at = simulate().play_to_round(1)
+        event = interpret(at.debate, at.pending_calls()[0], called("{}"))
+        assert isinstance(event, Failed)
+        assert event.cause == "empty"
+
     def test_words_beside_the_call_are_the_turn_where_the_call_has_none(self) -> None:
         made = turn(called('{"response": "", "next_agent_name": "Anna"}', said="It pays."))
         assert (made.text, made.hands_to) == ("It pays.", "Anna")

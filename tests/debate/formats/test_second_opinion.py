@@ -958,8 +958,14 @@ def test_who_read_only_a_digest_of_the_documents_is_at_most_leaning_and_that_is_
 
 @pytest.mark.parametrize("before_it_came", [True, False])
 def test_a_report_that_was_written_before_a_retraction_is_shown_to_nobody(before_it_came: bool) -> None:
-    """Its draft may be what was retracted."""
-    played = begin_advice(open_advice(effort="assured")).play_to_round(3)
+    """Its draft may be what was retracted, and what it says may be known of nobody else."""
+
+    def advise(call: Call) -> dict[str, Any]:
+        figures = "It takes 1,744 a second." if call.seat == "Advisor 1" else "It is small."
+        return {"recommendation": "Advice A", "because": figures, "probability": 90}
+
+    replies = {"advice": advise, "report": "Advice A, at 1,744."}
+    played = begin_advice(open_advice(effort="assured"), replies=replies).play_to_round(3)
     report = played.answer(played.pending_calls()[0])
     if not before_it_came:
         played.add_events(report)
