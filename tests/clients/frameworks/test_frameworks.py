@@ -29,10 +29,13 @@ FRAMEWORKS = sorted(path.stem for path in (FOLDER / "requirements").iterdir())
 IMPATIENT = {"google_adk", "openai_agents"}
 """Those that give up a call by default."""
 
-CALL_PATIENCE = 5 * SLOWNESS
+STRETCH = min(SLOWNESS, 4.0)
+CALL_PATIENCE = 5 * STRETCH
 """Their default in seconds on an idle machine: the server starts within it."""
 
-DELAY = 2.2 * SLOWNESS  # seconds that each model takes: the debate takes three times as long
+DELAY, IMPATIENT_DELAY = 2.2, 2.2 * STRETCH
+"""Seconds that each model takes. The debate takes three times as long: longer than an impatient agent waits, and less
+than the server lets a call wait."""
 ANSWERS = (
     4 + 4 + 2 * len(JUDGES)
 )  # two rounds of two turns, two ballots of each seat, two readings of each judge
@@ -58,9 +61,10 @@ def run(framework: str, database: Path) -> Any:
     """What an agent prints in the environment of its framework, where it can start our server."""
     if not (FOLDER / "environments").is_dir():
         pytest.skip("needs tests/clients/frameworks/install.sh")
+    delay = IMPATIENT_DELAY if framework in IMPATIENT else DELAY
     server = {
         "command": sys.executable,
-        "arguments": ["-m", "tests.clients.debate_server", str(DELAY)],
+        "arguments": ["-m", "tests.clients.debate_server", str(delay)],
         "environment": {
             "PYTHONPATH": str(ROOT),
             "COUNTERPOINT_DB": str(database),

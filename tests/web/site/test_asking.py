@@ -241,7 +241,7 @@ async def test_words_are_sent_while_they_are_written_and_not_where_they_are_priv
     class Slow:
         async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
             if on_text and not release.is_set():
-                on_text('{"recommendation": "Ship on \\u00dcbung' if "Advisor" in request.seat else "Secret")
+                on_text('{"recommendation": "Ship on \\u00dcbung.' if "Advisor" in request.seat else "Secret")
                 written.set()
                 await release.wait()
             return await ScriptedModel().reply(request)
@@ -254,7 +254,7 @@ async def test_words_are_sent_while_they_are_written_and_not_where_they_are_priv
             while not (words := (await events.next("words")).get(shown)):
                 pass
         assert set(words) <= {"Advisor 1", "Advisor 2"}
-        assert "Ship on Übung" in words.values()
+        assert "Ship on Übung." in words.values()  # no secret of this machine begins with a full stop
         release.set()
         await follow_to_end(guest, shown)
         with anyio.fail_after(PATIENCE):
