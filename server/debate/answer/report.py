@@ -419,28 +419,26 @@ def list_findings(review: Reviewed) -> list[str]:
     return [*review.keep, *review.missing, *(error.right for error in review.errors if error.matters)]
 
 
-def list_unsaid(panel: Panel, text: str) -> tuple[list[Sourced], list[Sourced]]:
-    """What others found that an answer by a reviewer does not say, what it says least of first: missing, and wrong.
+def list_unsaid(panel: Panel, text: str) -> dict[str, tuple[Sourced, ...]]:
+    """What others found that an answer by a reviewer does not say: what is missing, and what another answer has wrong.
 
-    What they call wrong stands in another answer. Each is told once.
+    What it says least of, at most `MOST_ADDED` in all; a finding of several reviews is told once.
     """
     author = next((review for review in panel.reviews if review.text == text), None)
-    found: dict[str, Sourced] = {}
-    wrong: set[str] = set()
+    found: dict[str, tuple[str, Sourced]] = {}
     for review in panel.reviews if author else ():
-        if review is not author:
-            sources = (name_review(panel, review.seat, review.slot_index),)
-            for finding in review.missing:
-                found.setdefault(finding, Sourced(text=finding, sources=sources))
-            for error in filter(is_unread, review.errors):
-                wrong |= {error.right} - found.keys()
-                found.setdefault(error.right, Sourced(text=format_correction(error), sources=sources))
-    unsaid = [finding for finding in found if measure_kept(text, finding) < SAID_SHARE]
-    least = sorted(unsaid, key=lambda finding: measure_kept(text, finding))[:MOST_ADDED]
-    return (
-        [found[finding] for finding in least if finding not in wrong],
-        [found[finding] for finding in least if finding in wrong],
-    )
+        if review is author:
+            continue
+        sources = (name_review(panel, review.seat, review.slot_index),)
+        for finding in review.missing:
+            found.setdefault(finding, ("missed", Sourced(text=finding, sources=sources)))
+        for error in filter(is_unread, review.errors):
+            told = Sourced(text=format_correction(error), sources=sources)
+            found.setdefault(error.right, ("corrected", told))
+    said = {finding: measure_kept(text, finding) for finding in found}
+    least = sorted((one for one in found if said[one] < SAID_SHARE), key=lambda one: said[one])[:MOST_ADDED]
+    added = [found[finding] for finding in least]
+    return {kind: tuple(told for field, told in added if field == kind) for kind in ("missed", "corrected")}
 
 
 def is_unread(error: Correction) -> bool:
@@ -475,15 +473,13 @@ def build_final_answer(panel: Panel, count: AdviceCount, text: str) -> FinalAnsw
     premise = choose_draft(panel, count)[1].premise
     is_lost = not (has_kept(text, premise) or is_called_wrong(panel, premise))
     case = find_case(panel, count)
-    missed, corrected = list_unsaid(panel, text)
     report = FinalAnswer(
         recommendation=recommendation,
         because=rest.strip(),
         premise=premise if premise and is_lost else "",
         branches=list_branches(panel, count) if case == "divided" else (),
-        corrected=tuple(corrected),
-        missed=tuple(missed),
         against=find_dissent(panel, count) if case == "majority" else None,
+        **list_unsaid(panel, text),
     )
     return tell_report(panel, report)
 

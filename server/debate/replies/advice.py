@@ -279,14 +279,21 @@ NO_CASE = ("n/a", "null")
 
 def read_branches(value: Any, show: Show) -> tuple[Branch, ...]:
     rows = [row for row in list_rows(value) if read_text(row.get("do"))]
-    read = (
-        read_words if len(rows) > 1 else read_text
-    )  # beside another case, "none" may be one: of how many, of which
-    cases = ["" if (case := read(row.get("if"))).casefold() in NO_CASE else case for row in rows]
     return tuple(
-        Branch(condition=show(f"If {case}").removeprefix("If").lstrip(), advice=show(read_text(row["do"])))
-        for case, row in zip(cases, rows, strict=True)
+        Branch(
+            condition=show(f"If {read_case(row.get('if'), is_alone=len(rows) == 1)}")
+            .removeprefix("If")
+            .lstrip(),
+            advice=show(read_text(row["do"])),
+        )
+        for row in rows
     )
+
+
+def read_case(value: Any, *, is_alone: bool) -> str:
+    """Beside another case "none" may be one, of how many or of which; alone it says that there is no case."""
+    case = read_text(value) if is_alone else read_words(value)
+    return "" if case.casefold() in NO_CASE else case
 
 
 def find_words(words: str, texts: Iterable[str]) -> str:
