@@ -18,7 +18,6 @@ TASKS = {
 }
 _SIDE = re.compile(r"side-(\w)\Z")
 _ANSWER = re.compile(r"^\[([A-Z]\d{1,2})\]\n((?:>.*\n?)+)", re.MULTILINE)
-_OTHERS = re.compile(r"the same as, of ([A-Z0-9, ]+); none")
 
 
 def find_task(prompt: str) -> str:
